@@ -1,0 +1,30 @@
+"""Errors that fencecheck raises itself, each with one sentence for a person.
+
+Faults that the kit injects into a system under test are in `fencecheck.run.faults`: they are part of an episode, not errors of the tool.
+"""
+
+from __future__ import annotations
+
+
+class FencecheckError(Exception):
+    """Base of every error that the tool reports. `exit_status` is what the command line returns for it."""
+
+    exit_status = 2
+
+
+class BadInput(FencecheckError):
+    """Something that a person wrote cannot be used: a name, an option, a file, a scenario. Exit status 2."""
+
+
+class CouldNotRun(FencecheckError):
+    """The system under test cannot be judged at all, for example since it never acts. Exit status 2."""
+
+
+class StaleCase(FencecheckError):
+    """A stored case no longer fits the system: a point that one of its events was anchored on is gone. Exit status 3."""
+
+    exit_status = 3
+
+
+class Nondeterministic(CouldNotRun):
+    """Two runs of one interleaving differ, so that no verdict over interleavings means anything. Exit status 2."""

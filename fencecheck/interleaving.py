@@ -1,0 +1,168 @@
+"""Everything that varies between two episodes of one system: a value that is generated, shrunk, enumerated, stored and replayed.
+
+An event is `(at, what)`: it lands right before the point number `at`, counted from 0 over the whole episode. Absolute positions, since
+they shrink best: each event moves on its own. No events means that the system runs alone; that is the simplest interleaving.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Literal, Union, get_args
+
+from msgspec import Struct
+from msgspec.structs import force_setattr
+
+from fencecheck.errors import BadInput
+from fencecheck.model import Scenario
+
+UpdateHow = Literal["fresh", "earlier", "removed"]
+OutageHow = Literal["refuse", "hang", "malformed", "wrong-key", "older-head"]
+CorruptHow = Literal["dangling", "cycle", "wrong-key", "two-versions"]
+ToolHow = Literal["refuse", "lost-reply", "precondition-failed"]
+
+UPDATE_HOWS: tuple[UpdateHow, ...] = get_args(UpdateHow)
+OUTAGE_HOWS: tuple[OutageHow, ...] = get_args(OutageHow)
+CORRUPT_HOWS: tuple[CorruptHow, ...] = get_args(CorruptHow)
+TOOL_HOWS: tuple[ToolHow, ...] = get_args(ToolHow)
+DISHONEST: frozenset[str] = frozenset({"older-head"})
+"""Owner answers that break the assumption of honest owners; off unless `assume_broken={"honest-owners"}`."""
+
+
+def _one_of(what: Struct, how: str, hows: tuple[str, ...]) -> None:
+    if how not in hows:
+        raise BadInput(f"{type(what).__name__}: how must be one of {', '.join(hows)}, not {how!r}")
+
+
+class Update(Struct, frozen=True, tag="update", repr_omit_defaults=True):
+    """The owner of `key` commits a new version: a fresh value, an earlier value again, or a tombstone."""
+
+    key: str
+    how: UpdateHow = "fresh"
+
+    def __post_init__(self) -> None:
+        _one_of(self, self.how, UPDATE_HOWS)
+
+
+class Deliver(Struct, frozen=True, tag="deliver", repr_omit_defaults=True):
+    """The newest version of `key` reaches every agent's memory. Nothing else changes: memory is fresh, plans are not."""
+
+    key: str
+
+
+class Replan(Struct, frozen=True, tag="replan", repr_omit_defaults=True):
+    """The planner derives a new plan for `task` while the executor may still hold the old one."""
+
+    task: str = "task"
+
+
+class Outage(Struct, frozen=True, tag="outage", repr_omit_defaults=True):
+    """From now on `owner` answers badly: refuses, never answers, answers garbage, for another key, or with an earlier head."""
+
+    owner: str
+    how: OutageHow = "refuse"
+
+    def __post_init__(self) -> None:
+        _one_of(self, self.how, OUTAGE_HOWS)
+
+
+class Restore(Struct, frozen=True, tag="restore", repr_omit_defaults=True):
+    """From now on `owner` answers well again."""
+
+    owner: str
+
+
+class MissingParent(Struct, frozen=True, tag="missing-parent", repr_omit_defaults=True):
+    """A record can no longer be read.
+
+    Args:
+        place: a number is a place in the lineage of the plan derived last, breadth first, 0 being the plan itself; a text is a
+            key, whose head record it is.
+    """
+
+    place: int | str = 1
+
+
+class CorruptParent(Struct, frozen=True, tag="corrupt-parent", repr_omit_defaults=True):
+    """A record of the lineage is served with parents that must not verify, or under another key.
+
+    Args:
+        place: as in `MissingParent`, numbers only.
+        how: `dangling` adds a parent that does not exist; `cycle` makes the record its own ancestor; `wrong-key` serves it under
+            another key; `two-versions` adds another version of a key that it already rests on.
+    """
+
+    place: int = 1
+    how: CorruptHow = "dangling"
+
+    def __post_init__(self) -> None:
+        _one_of(self, self.how, CORRUPT_HOWS)
+
+
+class ToolFault(Struct, frozen=True, tag="tool-fault", repr_omit_defaults=True):
+    """The next call of `tool` goes wrong: it is refused, its reply is lost after the effect, or its precondition fails."""
+
+    tool: str
+    how: ToolHow = "refuse"
+
+    def __post_init__(self) -> None:
+        _one_of(self, self.how, TOOL_HOWS)
+
+
+class Restart(Struct, frozen=True, tag="restart", repr_omit_defaults=True):
+    """`agent` loses what it holds in memory; durable storage stays; `run` is called again and `setup` is not."""
+
+    agent: str = "agent"
+
+
+What = Union[Update, Deliver, Replan, Outage, Restore, MissingParent, CorruptParent, ToolFault, Restart]  # noqa: UP007 (msgspec reads it)
+KINDS: dict[str, type[Struct]] = {kind.__struct_config__.tag: kind for kind in get_args(What)}
+"""Event kinds by the name that the command line and JSON use."""
+
+
+def kind_of(what: What) -> str:
+    """The name of the event's kind, such as `missing-parent`."""
+    return str(what.__struct_config__.tag)
+
+
+class Event(Struct, frozen=True, repr_omit_defaults=True):
+    """`what` lands right before the point number `at` (0 is the first point of the episode)."""
+
+    at: int
+    what: What
+
+    def __post_init__(self) -> None:
+        if self.at < 0:
+            raise BadInput(f"an event lands at point 0 or later, not at {self.at}")
+
+
+class Interleaving(Struct, frozen=True, repr_omit_defaults=True):
+    """One way in which the world and the system can be interleaved.
+
+    Args:
+        scenario: the world.
+        dropped: declarations that the application forgets, as pairs of action name and key.
+        events: what lands where, in order; sorted by point when made, and of one point's events the order given is kept.
+    """
+
+    scenario: Scenario
+    dropped: tuple[tuple[str, str], ...] = ()
+    events: tuple[Event, ...] = ()
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            scenario: Scenario,
+            dropped: Iterable[tuple[str, str]] = (),
+            events: Iterable[Event | tuple[int, What]] = (),
+        ) -> None: ...
+
+    def __post_init__(self) -> None:
+        events = [event if isinstance(event, Event) else Event(*event) for event in self.events]
+        force_setattr(self, "events", tuple(sorted(events, key=lambda event: event.at)))
+        force_setattr(self, "dropped", tuple(sorted(dict.fromkeys((name, key) for name, key in self.dropped))))
+
+    @property
+    def size(self) -> int:
+        """Number of events, a dropped declaration counting as one."""
+        return len(self.events) + len(self.dropped)

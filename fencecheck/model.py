@@ -1,0 +1,199 @@
+"""The nouns of the domain: records, actions and the scenario that a system is run in.
+
+A **record** is one immutable version of the fact that its **key** names, or something derived from such versions (a plan, an
+approval), whose `parents` name what it was derived from. Every key has one **owner**, which answers the key's current version, the
+**head**. An **action** depends on keys: it may go out only if what it was made from was current when it was validated.
+
+The vocabulary is that of "Fresh Memory, Stale Plans" (Chen, Wang, Brinton; arXiv, 2026-09-03).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+from msgspec.structs import force_setattr
+
+from fencecheck.errors import BadInput
+
+KeysOf = Callable[[Mapping[str, Any]], Iterable[str]]
+
+
+class Record(Struct, frozen=True, gc=False, repr_omit_defaults=True):
+    """One immutable version of a fact, or a record derived from such versions.
+
+    Args:
+        id: names this version and no other.
+        key: the fact that it is a version of; None for a plan or another record that has no key.
+        value: what it says. None for a removed key.
+        parents: ids of the records that it was derived from, as the application wrote them.
+        supersedes: id of the previous version of the same key. A link of its own: superseding is not deriving.
+        removed: True for the tombstone that a removal commits.
+    """
+
+    id: str
+    key: str | None = None
+    value: Any = None
+    parents: tuple[str, ...] = ()
+    supersedes: str | None = None
+    removed: bool = False
+
+
+class Action(Struct, frozen=True, repr_omit_defaults=True, omit_defaults=True):
+    """A call to the outside that a system makes, and the keys on which it really depends.
+
+    Args:
+        name: what `kit.act` is called with.
+        depends_on: the true dependencies, D*(a): a list of keys, or a function from the call's arguments to keys (a file tool depends
+            on the path that it is given).
+        declared: the keys that the application declares, D(a), where that is not all of them.
+        writes: keys that the act itself commits a new version of.
+        times: how often the act is meant to go out in one episode.
+        replans: how often a system may replan after the first validation and still be bounded.
+        tool: the tool that carries the act out; the name itself if empty.
+
+    Raises:
+        BadInput: a name is empty or a count is negative.
+    """
+
+    name: str
+    depends_on: tuple[str, ...] = ()
+    declared: tuple[str, ...] | None = None
+    writes: tuple[str, ...] = ()
+    times: int = 1
+    replans: int = 1
+    tool: str = ""
+    keys_of: Any = None
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            name: str,
+            depends_on: Iterable[str] | KeysOf = (),
+            declared: Iterable[str] | None = None,
+            writes: Iterable[str] = (),
+            times: int = 1,
+            replans: int = 1,
+            tool: str = "",
+            keys_of: KeysOf | None = None,
+        ) -> None: ...
+
+    def __post_init__(self) -> None:
+        if not self.name or not isinstance(self.name, str):
+            raise BadInput(f"an action needs a name: Action(name={self.name!r}) has none")
+        if callable(self.depends_on):
+            force_setattr(self, "keys_of", self.depends_on)
+            force_setattr(self, "depends_on", ())
+        for field in ("depends_on", "declared", "writes"):
+            keys = getattr(self, field)
+            if keys is not None:
+                force_setattr(self, field, _keys(self.name, field, keys))
+        if self.times < 1 or self.replans < 0:
+            raise BadInput(f"action {self.name!r}: times must be 1 or more and replans 0 or more, not {self.times} and {self.replans}")
+        if not self.tool:
+            force_setattr(self, "tool", self.name)
+
+    def true_keys(self, args: Mapping[str, Any] | None = None) -> tuple[str, ...]:
+        """D*(a), for these arguments where it depends on them."""
+        if self.keys_of is not None:
+            return tuple(self.keys_of(args if args is not None else {}))
+        return self.depends_on
+
+    def declared_keys(self, args: Mapping[str, Any] | None = None) -> tuple[str, ...]:
+        """D(a) before anything is dropped: what the application declares, which is all true dependencies unless `declared` says less."""
+        return self.declared if self.declared is not None else self.true_keys(args)
+
+
+def _keys(action: str, field: str, keys: Iterable[str]) -> tuple[str, ...]:
+    if isinstance(keys, str):
+        raise BadInput(f"action {action!r}: {field} must be a list of keys, not the single string {keys!r}; write [{keys!r}]")
+    return tuple(dict.fromkeys(keys))
+
+
+class Scenario(Struct, frozen=True, repr_omit_defaults=True, omit_defaults=True):
+    """The world that a system is run in: who owns which keys, and what the actions depend on.
+
+    Args:
+        owners: owner name to the keys that it owns.
+        actions: the actions of the system.
+        values: key to the values of its versions, first version first, all different; or to a Hypothesis strategy that draws them.
+            A version beyond the end of the list gets a made-up text.
+        agents: the agents of the system; the first is the one that runs unless the system says otherwise.
+        tasks: names of the plans that a `Replan` event can ask for.
+        depth: generations between a plan and the versions that it rests on. Only systems that take a generated scenario look at it.
+
+    Raises:
+        BadInput: two owners hold one key, an action depends on a key that nobody owns, or a list that must not be empty is.
+    """
+
+    owners: dict[str, tuple[str, ...]]
+    actions: tuple[Action, ...]
+    values: dict[str, Any] = {}
+    agents: tuple[str, ...] = ("agent",)
+    tasks: tuple[str, ...] = ("task",)
+    depth: int = 1
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            owners: Mapping[str, Iterable[str]],
+            actions: Iterable[Action],
+            values: Mapping[str, Any] = {},
+            agents: Iterable[str] = ("agent",),
+            tasks: Iterable[str] = ("task",),
+            depth: int = 1,
+        ) -> None: ...
+
+    def __post_init__(self) -> None:
+        force_setattr(self, "owners", {owner: tuple(keys) for owner, keys in self.owners.items()})
+        force_setattr(self, "values", {k: tuple(v) if isinstance(v, list) else v for k, v in self.values.items()})
+        for field in ("actions", "agents", "tasks"):
+            force_setattr(self, field, tuple(getattr(self, field)))
+        _check_scenario(self)
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """Every key, in the order of the owners."""
+        return tuple(key for keys in self.owners.values() for key in keys)
+
+    def owner_of(self, key: str) -> str | None:
+        """The owner of `key`, or None for a key that nobody owns, such as that of a derived record."""
+        return next((owner for owner, keys in self.owners.items() if key in keys), None)
+
+    def action(self, name: str) -> Action | None:
+        """The action of that name, or None."""
+        return next((action for action in self.actions if action.name == name), None)
+
+    def value_of(self, key: str, number: int) -> Any:
+        """The value of version `number` (from 1) of `key`."""
+        values: Sequence[Any] = self.values.get(key, ())
+        return values[number - 1] if number <= len(values) else f"{key} version {number}"
+
+    def declared(self, action: Action, dropped: Iterable[tuple[str, str]] = (), args: Mapping[str, Any] | None = None) -> tuple[str, ...]:
+        """D(a): the declared keys of `action` without the dropped ones."""
+        gone = {key for name, key in dropped if name == action.name}
+        return tuple(key for key in action.declared_keys(args) if key not in gone)
+
+
+def _check_scenario(scenario: Scenario) -> None:
+    if not scenario.actions:
+        raise BadInput("a scenario needs at least one action: Scenario(actions=[Action('ship', depends_on=[...])])")
+    if not scenario.agents or not scenario.tasks:
+        raise BadInput("a scenario needs at least one agent and one task")
+    if scenario.depth < 1:
+        raise BadInput(f"the lineage depth of a scenario is 1 or more, not {scenario.depth}")
+    keys = scenario.keys
+    twice = sorted({key for key in keys if keys.count(key) > 1})
+    if twice:
+        raise BadInput(f"key {twice[0]!r} has two owners: each key is owned by exactly one")
+    names = [action.name for action in scenario.actions]
+    if len(set(names)) < len(names):
+        raise BadInput(f"two actions are named {max(names, key=names.count)!r}: give each a name of its own")
+    for action in scenario.actions:
+        for key in (*action.depends_on, *(action.declared or ())):
+            if key not in keys:
+                known = ", ".join(keys) or "none"
+                raise BadInput(f"action {action.name!r} depends on the key {key!r}, which no owner holds (keys: {known}): add it to owners")

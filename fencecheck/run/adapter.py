@@ -1,0 +1,137 @@
+"""What a team writes: the adapter through which its own system is run.
+
+The methods are hooks, not a protocol of phases: gate-style frameworks invert control and retry loops run the whole body again, so there
+is no `plan()`, `validate()` and `act()` to fill in. A system reaches the world through the ports of the kit, and that is all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from fencecheck.errors import BadInput
+from fencecheck.model import Record, Scenario
+
+if TYPE_CHECKING:
+    from fencecheck.run.kit import Kit
+
+RuntimeName = Literal["sync", "asyncio", "asyncio-native", "trio"]
+RUNTIMES: tuple[str, ...] = ("sync", "asyncio", "asyncio-native", "trio")
+
+
+class AgentSystem:
+    """Base of all adapters. One instance is made for each episode.
+
+    Class attributes:
+        scenario: the world that the system is run in; None for a system that takes a generated one (`kit.scenario`).
+        runtime: `sync`; `asyncio` or `trio` with virtual time; `asyncio-native` for the stock event loop and real I/O.
+        halt_exceptions: exceptions that mean "halted" when they leave `run`; all others mean "crashed".
+        fault_exceptions: the kit's fault classes (`fencecheck.faults`) to the exceptions, or makers of them, that the system's own
+            clients raise in their place.
+        max_points: an episode with more points than this is `stuck`.
+        timeout_s: longest real time in seconds that one wait of an episode may take where time is real.
+
+    Hooks that need no base method are looked up by name; a kind of event whose hook is missing is not sent:
+        `publish(key, value)` commits a new version through the system's own store and returns its id, and `true_head(key)` returns the id
+        that is really current (never faulted, not through a port); together they mean "this system keeps its own store".
+        `remove(key)` commits a removal there. `deliver(key, record)`, `replan(task)`, `restart()`, `lose(record_id)` enable their events.
+        `versions_in(args)` returns key to version ids for arguments that carry no unique text.
+        `open()` and `shutdown()` are called once per worker, on one instance whose attributes the others see as `self.worker`.
+
+    `setup`, `run`, `teardown` and all hooks may be `async` where `runtime` is not `sync`.
+    """
+
+    scenario: ClassVar[Scenario | None] = None
+    runtime: ClassVar[RuntimeName] = "sync"
+    halt_exceptions: ClassVar[tuple[type[BaseException], ...]] = ()
+    fault_exceptions: ClassVar[Mapping[type[BaseException], Any]] = {}
+    max_points: ClassVar[int] = 2_000
+    timeout_s: ClassVar[float] = 30.0
+    kit: Kit
+    worker: Any = None
+
+    def setup(self, kit: Kit) -> Any:
+        """Called first in each episode, on the thread that runs it. Keeps the kit; override to build fresh state, and call `super()`."""
+        self.kit = kit
+
+    def run(self) -> Any:
+        """One episode. Must be overridden."""
+        raise NotImplementedError
+
+    def teardown(self) -> Any:
+        """Called last in each episode, however it ended."""
+
+
+HOOKS: dict[str, tuple[str, ...]] = {
+    "update": ("publish", "true_head"),
+    "deliver": ("deliver",),
+    "replan": ("replan",),
+    "restart": ("restart",),
+}
+"""Event kinds to the hooks that they need: always (`replan`, `restart`), or only in a system with its own store (the others)."""
+
+
+def has_own_store(system: Any) -> bool:
+    """Whether the adapter keeps its own store.
+
+    Raises:
+        BadInput: it defines one of `publish` and `true_head` without the other.
+    """
+    publish, true_head = (callable(getattr(system, hook, None)) for hook in ("publish", "true_head"))
+    if publish != true_head:
+        there, missing = ("publish", "true_head") if publish else ("true_head", "publish")
+        raise BadInput(f"{name_of(system)} defines {there}() but not {missing}(): a system with its own store needs both")
+    return publish
+
+
+def missing_hooks(system: Any) -> dict[str, str]:
+    """Event kinds that this adapter cannot receive, each with the hook that would enable it."""
+    own = has_own_store(system)
+    missing = {}
+    for kind, hooks in HOOKS.items():
+        if (own or kind in ("replan", "restart")) and not all(callable(getattr(system, hook, None)) for hook in hooks):
+            missing[kind] = f"{hooks[0]}()"
+    return missing
+
+
+def name_of(system: Any) -> str:
+    """What reports call the system: its `name` if it has one, else that of its class."""
+    return str(getattr(system, "name", None) or getattr(system, "__qualname__", None) or type(system).__qualname__)
+
+
+def from_functions(
+    *,
+    plan: Callable[[dict[str, Record]], Any],
+    act: Callable[[Any], Mapping[str, Any]],
+    validate: Callable[[Any, dict[str, str], Callable[[str], str]], bool] | None = None,
+    scenario: Scenario,
+    name: str = "from_functions",
+) -> type[AgentSystem]:
+    """An adapter from three plain functions, for an agent that plans once, then validates, then acts.
+
+    Args:
+        plan: from the records read, by key, to a plan of any type.
+        act: from the plan to the arguments that go out.
+        validate: from the plan, its basis (key to version id) and `head(key)` to whether it may go out; None: acts unvalidated.
+        scenario: the world; its first action is the one that goes out.
+        name: what reports call it.
+    """
+
+    class FromFunctions(AgentSystem):
+        def run(self) -> None:
+            kit, action = self.kit, scenario.actions[0]
+            keys: Iterable[str] = action.true_keys()
+            records = {key: kit.read(key) for key in keys}
+            made = plan(records)
+            record = kit.derive(made, parents=[r.id for r in records.values()])
+            basis = {key: r.id for key, r in records.items()}
+            if validate is not None:
+                if not validate(made, basis, kit.head):
+                    kit.halted("the plan is no longer current")
+                    return
+                kit.validated(basis)
+            kit.act(action.name, act(made), plan=record)
+
+    FromFunctions.scenario = scenario
+    FromFunctions.__name__ = FromFunctions.__qualname__ = name
+    return FromFunctions

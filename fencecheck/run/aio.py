@@ -1,0 +1,148 @@
+"""The ports to await, on asyncio and on trio: the same steps as the plain ports, driven by awaiting what those cannot."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from fencecheck.history import Derive, Head, Pause, Read, Seam
+from fencecheck.model import Record
+from fencecheck.run.kit import _AGENT
+
+if TYPE_CHECKING:
+    from fencecheck.run.kit import Kit
+
+
+class AioPorts:
+    """`kit.aio`: each port as in `Kit`, to await. `via` may be async."""
+
+    __slots__ = ("_kit",)
+
+    def __init__(self, kit: Kit) -> None:
+        self._kit = kit
+
+    async def read(self, key: str, *, timeout: float | None = None, via: Callable[[], Any] | None = None) -> Any:  # noqa: ASYNC109
+        """As `Kit.read`."""
+        agent = await self._enter("read", key)
+        return await self._drive(self._kit._ask(Read, agent, key, timeout, via))
+
+    async def head(self, key: str, *, timeout: float | None = None, via: Callable[[], Any] | None = None) -> Any:  # noqa: ASYNC109
+        """As `Kit.head`."""
+        agent = await self._enter("head", key)
+        return await self._drive(self._kit._ask(Head, agent, key, timeout, via))
+
+    async def memory(self, key: str, *, via: Callable[[], Any] | None = None) -> Any:
+        """As `Kit.memory`."""
+        agent = await self._enter("memory", key)
+        return await self._drive(self._kit._remember(agent, key, via))
+
+    async def record(self, id: str | Record, *, via: Callable[[], Any] | None = None) -> Any:
+        """As `Kit.record`."""
+        about = id.id if type(id) is Record else self._kit._version(str(id))
+        agent = await self._enter("record", about)
+        return await self._drive(self._kit._fetch(agent, about, via))
+
+    async def derive(
+        self, value: Any, parents: Iterable[str | Record] = (), key: str | None = None, *, via: Callable[[], Any] | None = None
+    ) -> Record:
+        """As `Kit.derive`."""
+        kit = self._kit
+        agent = await self._enter("derive", key or "derived")
+        record = kit._world.derive(value, tuple([p.id if type(p) is Record else kit._version(str(p)) for p in parents]), key)
+        kit._log.append(Derive(agent, record.id, kit._in_event))
+        if via is not None:
+            await self._drive(kit._call(via, lambda: None))
+        return record
+
+    async def act(
+        self,
+        action: str,
+        args: Mapping[str, Any] | None = None,
+        *,
+        plan: str | Record | None = None,
+        basis: Mapping[str, str] | None = None,
+        expect: Mapping[str, str] | None = None,
+        idempotency_key: str | None = None,
+        via: Callable[[], Any] | None = None,
+    ) -> Any:
+        """As `Kit.act`."""
+        agent = await self._enter("act", action)
+        return await self._drive(self._kit._landing.tool_call(agent, action, args, plan, basis, expect, idempotency_key, via))
+
+    async def pause(self, label: str = "") -> None:
+        """As `Kit.pause`."""
+        self._kit._log.append(Pause(await self._enter("pause", label), label))
+
+    async def point(self, label: str = "") -> None:
+        """As `Kit.point`."""
+        self._kit._log.append(Seam(await self._enter("point", label), label))
+
+    async def _enter(self, port: str, about: str) -> str:
+        kit = self._kit
+        await _turn()
+        agent = _AGENT.get(kit._fallback)
+        if not kit._in_event:
+            point = next(kit._points)
+            if point >= kit._next:
+                await self._drive(kit._landing.arriving(point, port, about, agent))
+        return agent
+
+    async def _drive(self, steps: Generator[Any, Any, Any]) -> Any:
+        try:
+            what, about = next(steps)
+            while True:
+                if what == "await":
+                    try:
+                        answer = await about
+                    except BaseException as error:
+                        what, about = steps.throw(error)
+                        continue
+                    what, about = steps.send(answer)
+                elif what == "sleep":
+                    await _sleep(about)
+                    what, about = next(steps)
+                else:
+                    self._kit._landing.waits.append(about)
+                    await _hang()
+        except StopIteration as end:
+            return end.value
+
+
+def _on_trio() -> bool:
+    if "trio" not in sys.modules:
+        return False
+    import trio
+
+    return trio.lowlevel.in_trio_run()
+
+
+def _turn() -> Awaitable[None]:
+    """Lets other tasks run; who called first goes on first."""
+    if _on_trio():
+        import trio
+
+        return trio.lowlevel.checkpoint()
+    import asyncio
+
+    return asyncio.sleep(0)
+
+
+def _sleep(seconds: float) -> Awaitable[None]:
+    if _on_trio():
+        import trio
+
+        return trio.sleep(seconds)
+    import asyncio
+
+    return asyncio.sleep(seconds)
+
+
+async def _hang() -> None:
+    if _on_trio():
+        import trio
+
+        await trio.sleep_forever()
+    import asyncio
+
+    await asyncio.get_running_loop().create_future()

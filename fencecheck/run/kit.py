@@ -1,0 +1,335 @@
+"""The ports through which a system under test reaches the world, and the log of what it did there.
+
+Each port call is a point. Events land inside the call, before the port does its work, on the caller's own thread: a system without
+concurrency needs none of ours. `kit.aio` has the same ports to await.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
+
+from fencecheck.history import Act, Declared, Derive, Entry, Fetch, Halted, Head, Memory, Pause, Read, Seam, Validated
+from fencecheck.model import Record, Scenario
+from fencecheck.run import faults
+from fencecheck.run.faults import MALFORMED, EpisodeOver
+from fencecheck.run.recognise import version_in
+from fencecheck.run.world import World
+
+if TYPE_CHECKING:
+    from fencecheck.run.aio import AioPorts
+    from fencecheck.run.landing import Landing
+
+_AGENT: ContextVar[str] = ContextVar("fencecheck_agent")
+_SHORT = "basis, expect and validated() take a mapping of key to version id, or a list of keys"
+
+
+class Kit:
+    """What `setup` is given. Its methods are the ports.
+
+    Attributes:
+        scenario: the world that this episode runs in.
+        aio: the same ports, to await.
+    """
+
+    def __init__(self, world: World, landing: Landing, log: list[Entry], *, own_store: bool, system: Any) -> None:
+        self.scenario: Scenario = world.prepared.scenario
+        self._world = world
+        self._landing = landing
+        self._log = log
+        self._own_store = own_store
+        self._system = system
+        self._points: Iterator[int] = itertools.count()
+        self._next = 0  # the first point at which anything but the port's own work is to be done
+        self._in_event = False
+        self._over: str | None = None
+        self._fallback = self.scenario.agents[0]
+
+    # -- who calls, and what lands before the call ------------------------------------------------------------------
+
+    @contextmanager
+    def agent(self, name: str) -> Iterator[None]:
+        """What is called inside is done by the agent `name`; tasks and threads started inside inherit it."""
+        token, fallback = _AGENT.set(name), self._fallback
+        self._fallback = name
+        try:
+            yield
+        finally:
+            _AGENT.reset(token)
+            self._fallback = fallback
+
+    def _enter(self, port: str, about: str) -> str:
+        agent = _AGENT.get(self._fallback)
+        if not self._in_event:
+            point = next(self._points)
+            if point >= self._next:
+                self._landing.arrive(point, port, about, agent)
+        return agent
+
+    def _stuck(self, waited_for: str) -> EpisodeOver:
+        self._over = self._over or waited_for
+        self._next = 0
+        return EpisodeOver(waited_for)
+
+    def _raise_as(self, fault: faults.Fault) -> BaseException:
+        """The system's own exception for this fault, where `fault_exceptions` maps one."""
+        for kind, own in self._system.fault_exceptions.items():
+            if isinstance(fault, kind):
+                made = own(str(fault)) if callable(own) else own
+                made.__cause__ = fault
+                return made  # type: ignore[no-any-return]
+        return fault
+
+    # -- asking an owner --------------------------------------------------------------------------------------------
+
+    def read(self, key: str, *, timeout: float | None = None, via: Callable[[], Any] | None = None) -> Any:
+        """The current record of `key`, as its owner answers.
+
+        Args:
+            key: the fact.
+            timeout: seconds after which an owner that never answers raises `OwnerTimeout`; None waits for ever.
+            via: the system's own way to read, called in place of the kit's store once the events have landed.
+
+        Returns:
+            A `Record` (its `removed` is True for a removed key), or what `via` returns.
+
+        Raises:
+            OwnerUnavailable, OwnerTimeout, RecordMissing: as the world answers, or their `fault_exceptions`.
+        """
+        agent = self._enter("read", key)
+        world = self._world
+        if via is None and not world.modes and not world.lost:
+            id = world.heads.get(key)
+            if id is not None:
+                self._log.append(Read(agent, key, id, "ok", self._in_event))
+                world.memory[agent, key] = id
+                return world.records[id]
+        return self._drive(self._ask(Read, agent, key, timeout, via))
+
+    def head(self, key: str, *, timeout: float | None = None, via: Callable[[], Any] | None = None) -> Any:
+        """The id of the current version of `key`, as its owner answers. Arguments and errors as for `read`."""
+        agent = self._enter("head", key)
+        world = self._world
+        if via is None and not world.modes:
+            id = world.heads.get(key)
+            if id is not None:
+                self._log.append(Head(agent, key, id, "ok", self._in_event))
+                return self._landing.own_id(id) if self._own_store else id
+        return self._drive(self._ask(Head, agent, key, timeout, via))
+
+    def _ask(self, port: type[Read] | type[Head], agent: str, key: str, timeout: float | None, via: Any) -> Generator[Any, Any, Any]:
+        """One question to an owner. Yields what must be awaited; the driver decides how."""
+        world, how = self._world, self._world.modes.get(self._world.owner_of.get(key, ""))
+        if how == "hang" and timeout is None:
+            self._log.append(port(agent, key, None, "hang", self._in_event))
+            yield from self._wait_for_ever(f"the answer of {world.owner_of[key]} for {key}, with no timeout")
+        if how in ("refuse", "hang"):
+            self._log.append(port(agent, key, None, "refused" if how == "refuse" else "hang", self._in_event))
+            if how == "hang":
+                yield ("sleep", timeout)
+            kind = faults.OwnerUnavailable if how == "refuse" else faults.OwnerTimeout
+            raise self._raise_as(kind(f"{world.owner_of[key]} {'refuses' if how == 'refuse' else 'does not answer'} for {key}"))
+        if how == "malformed" or (how == "wrong-key" and via is not None):
+            self._log.append(port(agent, key, None, "malformed" if how == "malformed" else "wrong-key", self._in_event))
+            return MALFORMED
+        if via is None and key not in world.heads:
+            self._log.append(port(agent, key, None, "missing", self._in_event))
+            raise self._raise_as(faults.RecordMissing(f"no owner holds the key {key!r}"))
+        if port is Read and world.heads.get(key) in world.lost:
+            self._log.append(port(agent, key, world.heads[key], "missing", self._in_event))
+            raise self._raise_as(faults.RecordMissing(f"the record {world.heads[key]} of {key} cannot be read"))
+        if via is not None:
+            answer = yield from self._call(via, lambda: self._log.append(port(agent, key, None, "refused", self._in_event)))
+            id = version_in(answer, key, world, self._landing.names) or world.heads.get(key)
+            self._log.append(port(agent, key, id, "ok", self._in_event))
+            return answer
+        return self._served(port, agent, key, how)
+
+    def _served(self, port: type[Read] | type[Head], agent: str, key: str, how: str | None) -> Any:
+        world = self._world
+        if how == "wrong-key":
+            others = [k for k in world.owner_of if k != key]
+            record = world.records[world.heads[others[0]]] if others else Record(f"{key}/other@1", f"{key}/other", f"{key}/other version 1")
+            self._log.append(port(agent, key, record.id, "wrong-key", self._in_event))
+        else:
+            ids = world.versions[key]
+            record = world.records[ids[-2] if how == "older-head" and len(ids) > 1 else ids[-1]]
+            self._log.append(port(agent, key, record.id, "ok", self._in_event))
+            if port is Read:
+                world.memory[agent, key] = record.id
+        return record if port is Read else self._landing.own_id(record.id)
+
+    # -- what the system itself holds -------------------------------------------------------------------------------
+
+    def memory(self, key: str, *, via: Callable[[], Any] | None = None) -> Any:
+        """The record of `key` as the agent remembers it: what it last read, or what was delivered to it since. Asks no owner.
+
+        Raises:
+            NotRemembered: the agent was restarted, or there never was such a key.
+        """
+        agent = self._enter("memory", key)
+        return self._drive(self._remember(agent, key, via))
+
+    def _remember(self, agent: str, key: str, via: Any) -> Generator[Any, Any, Any]:
+        world = self._world
+        if via is not None:
+            answer = yield from self._call(via, lambda: self._log.append(Memory(agent, key, None, self._in_event)))
+            self._log.append(Memory(agent, key, version_in(answer, key, world, self._landing.names), self._in_event))
+            return answer
+        first = world.versions[key][0] if key in world.versions else None
+        id = world.memory.get((agent, key), first)
+        self._log.append(Memory(agent, key, id, self._in_event))
+        if id is None:
+            raise self._raise_as(faults.NotRemembered(f"{agent} remembers nothing of {key}"))
+        return world.records[id]
+
+    def record(self, id: str | Record, *, via: Callable[[], Any] | None = None) -> Any:
+        """The record of that id, wherever it is stored.
+
+        Raises:
+            RecordMissing: it cannot be read, or never existed.
+        """
+        about = id.id if type(id) is Record else self._landing.names.get(id, id) if self._own_store else id
+        agent = self._enter("record", about)  # type: ignore[arg-type]
+        world = self._world
+        if via is None and not world.lost and not world.corrupted:
+            record = world.records.get(about)  # type: ignore[arg-type]
+            if record is not None:
+                self._log.append(Fetch(agent, about, "ok", self._in_event))  # type: ignore[arg-type]
+                return record
+        return self._drive(self._fetch(agent, about, via))  # type: ignore[arg-type]
+
+    def _fetch(self, agent: str, id: str, via: Any) -> Generator[Any, Any, Any]:
+        world = self._world
+        if id in world.lost or (via is None and id not in world.records):
+            self._log.append(Fetch(agent, id, "missing", self._in_event))
+            raise self._raise_as(faults.RecordMissing(f"the record {id} cannot be read"))
+        if via is not None:
+            answer = yield from self._call(via, lambda: self._log.append(Fetch(agent, id, "missing", self._in_event)))
+            self._log.append(Fetch(agent, id, "ok", self._in_event))
+            return answer
+        served = world.corrupted.get(id)
+        self._log.append(Fetch(agent, id, "ok" if served is None else "corrupt", self._in_event))
+        return served if served is not None else world.records[id]
+
+    def derive(
+        self, value: Any, parents: Iterable[str | Record] = (), key: str | None = None, *, via: Callable[[], Any] | None = None
+    ) -> Record:
+        """Writes a record that was derived from `parents`: a plan, a decision, an approval.
+
+        Args:
+            value: what it says.
+            parents: the records, or their ids, that it was really derived from.
+            key: where the derived record is a version of a named fact.
+            via: the system's own way to store it, called besides.
+        """
+        agent = self._enter("derive", key or "derived")
+        record = self._world.derive(value, tuple([p.id if type(p) is Record else self._version(p) for p in parents]), key)
+        self._log.append(Derive(agent, record.id, self._in_event))
+        if via is not None:
+            self._drive(self._call(via, lambda: None))
+        return record
+
+    # -- acting -----------------------------------------------------------------------------------------------------
+
+    def act(
+        self,
+        action: str,
+        args: Mapping[str, Any] | None = None,
+        *,
+        plan: str | Record | None = None,
+        basis: Mapping[str, str] | None = None,
+        expect: Mapping[str, str] | None = None,
+        idempotency_key: str | None = None,
+        via: Callable[[], Any] | None = None,
+    ) -> Any:
+        """Calls the outside.
+
+        Args:
+            action: name of one of the scenario's actions.
+            args: what goes out. Published values found in it show what it was made from.
+            plan: the derived record that it carries out.
+            basis: key to the id of the version that it was made from.
+            expect: key to version id, which the tool checks atomically with the effect (If-Match, RFC 9110, section 13.1.1).
+            idempotency_key: a call with a used key has no second effect.
+            via: the system's own tool, called in place of the kit's.
+
+        Returns:
+            The tool's reply.
+
+        Raises:
+            ToolRefused, PreconditionFailed, IdempotencyKeyReused: nothing was done.
+            ReplyLost: it was done, and the reply was lost.
+        """
+        agent = self._enter("act", action)
+        return self._drive(self._landing.tool_call(agent, action, args, plan, basis, expect, idempotency_key, via))
+
+    # -- seams and statements ---------------------------------------------------------------------------------------
+
+    def pause(self, label: str = "") -> None:
+        """A wait of unknown length: a person's approval, a queue. A validation before it says nothing about what follows."""
+        agent = self._enter("pause", label)
+        self._log.append(Pause(agent, label))
+
+    def point(self, label: str = "") -> None:
+        """Any other place at which the world may change."""
+        agent = self._enter("point", label)
+        self._log.append(Seam(agent, label))
+
+    def declared(self, action: str, args: Mapping[str, Any] | None = None) -> tuple[str, ...]:
+        """The keys that the application still declares for `action`: a system that asks here can be tested with dropped declarations."""
+        keys = self._landing.declared(action, args)
+        self._log.append(Declared(_AGENT.get(self._fallback), action, keys))
+        return keys
+
+    def validated(self, basis: Mapping[str, str] | Iterable[str]) -> None:
+        """The mark: these keys have just been validated. To be called right after the owners' answers were found equal."""
+        self._log.append(Validated(_AGENT.get(self._fallback), tuple(basis)))
+
+    def halted(self, reason: str = "") -> None:
+        """The system stops without acting."""
+        self._log.append(Halted(_AGENT.get(self._fallback), reason))
+
+    # -- plumbing ---------------------------------------------------------------------------------------------------
+
+    @property
+    def aio(self) -> AioPorts:
+        """The same ports, to await."""
+        from fencecheck.run.aio import AioPorts
+
+        return AioPorts(self)
+
+    def _version(self, id: str) -> str:
+        return self._landing.names.get(id, id) if self._own_store else id
+
+    def _call(self, via: Callable[[], Any], failed: Callable[[], None]) -> Generator[Any, Any, Any]:
+        """Calls the system's own function; `failed` logs what it did if it raises."""
+        try:
+            answer = via()
+            if hasattr(answer, "__await__"):
+                answer = yield ("await", answer)
+        except Exception:
+            failed()
+            raise
+        return answer
+
+    def _wait_for_ever(self, waited_for: str) -> Generator[Any, Any, Any]:
+        yield ("hang", waited_for)
+
+    def _drive(self, steps: Generator[Any, Any, Any]) -> Any:
+        """Runs a port to its end on the caller's thread: waiting takes no time here, and nothing can be awaited."""
+        try:
+            step = next(steps)
+            while True:
+                what, about = step
+                if what == "hang":
+                    raise self._stuck(about)
+                if what == "await":
+                    about.close() if hasattr(about, "close") else None
+                    raise self._landing.unawaitable()
+                step = steps.send(None)
+        except StopIteration as end:
+            return end.value

@@ -1,0 +1,416 @@
+"""What happens at a point besides the port's own work: events land, the truth of a system's own store is noted, caps are kept.
+
+The slow half of the kit: an episode comes here only where an event is due, except that a system with its own store, an anchored
+replay and a run that notes source lines come here at each point.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Generator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fencecheck.errors import BadInput, CouldNotRun
+from fencecheck.history import Act, Entry, Landed, Truth
+from fencecheck.interleaving import (
+    CorruptParent,
+    Deliver,
+    Event,
+    MissingParent,
+    Outage,
+    Replan,
+    Restart,
+    Restore,
+    ToolFault,
+    Update,
+    What,
+)
+from fencecheck.model import Action, Record
+from fencecheck.run import faults
+from fencecheck.run.faults import Restarted
+from fencecheck.run.world import World
+
+if TYPE_CHECKING:
+    from fencecheck.run.kit import Kit
+
+Steps = Generator[Any, Any, bool]
+_HERE = (str(Path(__file__).parent), str(Path(__file__).parent.parent / "fence"))
+
+
+class Anchored:
+    """Where the events of a stored case land: on the n-th point of a label. `left` holds those that have not landed."""
+
+    def __init__(self, events: tuple[tuple[str, int, What], ...]) -> None:
+        self.left = list(events)
+        self._seen: dict[str, int] = {}
+
+    def due(self, label: str) -> list[What]:
+        """The events due before this point, taken from `left`."""
+        number = self._seen[label] = self._seen.get(label, 0) + 1
+        due = [what for text, n, what in self.left if (text, n) == (label, number)]
+        self.left = [event for event in self.left if event[:2] != (label, number)]
+        return due
+
+
+class Landing:
+    """Lands the events of one episode.
+
+    Attributes:
+        names: for a system with its own store, the store's version ids to the names that the history uses.
+    """
+
+    def __init__(
+        self,
+        system: Any,
+        world: World,
+        log: list[Entry],
+        *,
+        events: tuple[Event, ...],
+        dropped: tuple[tuple[str, str], ...],
+        anchors: Anchored | None,
+        own_store: bool,
+        lines: dict[int, str] | None,
+    ) -> None:
+        self.system = system
+        self.world = world
+        self.log = log
+        self.kit: Kit  # set by the kit's maker, as each needs the other
+        self.names: dict[Any, str] = {}
+        self._own_ids: dict[str, Any] = {}
+        self._events = events
+        self._done = 0
+        self._dropped = dropped
+        self._anchors = anchors
+        self._own_store = own_store
+        self._truths: dict[str, str] = {}
+        self._lines = lines
+        self._declared: dict[str, tuple[str, ...]] = {}
+        self._pending: list[tuple[int, What]] = []
+        self.waits: list[str] = []  # what awaited ports wait for without an end
+
+    # -- arriving at a point ----------------------------------------------------------------------------------------
+
+    @property
+    def always(self) -> bool:
+        """Whether each point must come here."""
+        return self._own_store or self._anchors is not None or self._lines is not None
+
+    def next_stop(self) -> int:
+        """The next point that must come here."""
+        if self.always:
+            return 0
+        due = self._events[self._done].at if self._done < len(self._events) else self.system.max_points
+        return min(due, int(self.system.max_points))
+
+    def arrive(self, point: int, port: str, about: str, agent: str) -> None:
+        """Lands what is due before `point`, for a caller that cannot await."""
+        self.kit._drive(self.arriving(point, port, about, agent))
+
+    def arriving(self, point: int, port: str, about: str, agent: str) -> Generator[Any, Any, None]:
+        """The same as steps, which an awaited port drives."""
+        kit = self.kit
+        if kit._over is not None or point >= self.system.max_points:
+            raise kit._stuck(kit._over or f"nothing: {point} points, the most that an episode may have (max_points)")
+        if self._anchors is not None:
+            self._pending += [(point, what) for what in self._anchors.due(self._label(port, about))]
+        while self._done < len(self._events) and self._events[self._done].at <= point:
+            self._pending.append((point, self._events[self._done].what))
+            self._done += 1
+        kit._next = self.next_stop()
+        while self._pending:
+            at, what = self._pending.pop(0)
+            yield from self._land(at, what, agent)
+        if self._own_store:
+            yield from self.observe()
+        if self._lines is not None:
+            self._lines[len(self.log)] = _line_of_caller()
+
+    def _label(self, port: str, about: str) -> str:
+        if port == "record":
+            record = self.world.records.get(about)
+            about = (record.key if record is not None else None) or "derived"
+        return f"{port} {about}"
+
+    def _land(self, at: int, what: What, agent: str) -> Generator[Any, Any, None]:
+        if type(what) is Restart:
+            fired = what.agent == agent
+            self.log.append(Landed(at, what, fired))
+            if fired:
+                yield from self._restart(at, what)
+            return
+        entry = Landed(at, what, False)
+        self.log.append(entry)
+        entry.fired = yield from _LANDINGS[type(what)](self, what, entry)
+
+    def _restart(self, at: int, what: Restart) -> Generator[Any, Any, None]:
+        """The caller is unwound, so its call never happened: the point keeps its number for the first call after the restart."""
+        import itertools
+
+        yield from self._hook("restart")
+        for key in list(self.world.versions):
+            self.world.memory[what.agent, key] = None
+        self.kit._points = itertools.count(at)
+        if self._pending:
+            self.kit._next = 0
+        raise Restarted(what.agent)
+
+    def _hook(self, name: str, *args: Any) -> Generator[Any, Any, Any]:
+        """Calls a hook of the adapter, if it has it; what the hook does through ports is part of the event."""
+        hook = getattr(self.system, name, None)
+        if hook is None:
+            return None
+        self.kit._in_event = True
+        try:
+            answer = hook(*args)
+            if hasattr(answer, "__await__"):
+                answer = yield ("await", answer)
+        finally:
+            self.kit._in_event = False
+        return answer
+
+    # -- the kinds of event -----------------------------------------------------------------------------------------
+
+    def _update(self, what: Update, entry: Landed) -> Steps:
+        world, key = self.world, what.key
+        if key not in world.heads:
+            return False
+        removed = what.how == "removed"
+        value = None if removed else world.earlier_value(key) if what.how == "earlier" else world.fresh_value(key)
+        if (removed and world.records[world.heads[key]].removed) or (what.how == "earlier" and value is None):
+            return False
+        if self._own_store:
+            entry.version = yield from self.publish(key, value, removed)
+        else:
+            entry.version = world.commit(key, value, removed=removed).id
+        return True
+
+    def publish(self, key: str, value: Any, removed: bool = False) -> Generator[Any, Any, str]:
+        """Commits a version through the system's own store and names it."""
+        own_id = yield from (self._hook("remove", key) if removed else self._hook("publish", key, value))
+        if own_id is None:
+            own_id = yield from self._hook("true_head", key)
+        id = self.world.commit(key, value, removed=removed).id
+        self.names[own_id] = id
+        self._own_ids[id] = own_id
+        self._truths[key] = id
+        return id
+
+    def _deliver(self, what: Deliver, entry: Landed) -> Steps:
+        world, key = self.world, what.key
+        id = world.heads.get(key)
+        if id is None:
+            return False
+        agents = dict.fromkeys([*world.prepared.scenario.agents, *(agent for agent, _ in world.memory)])
+        old = {agent: world.memory.get((agent, key), world.versions[key][0]) for agent in agents}
+        for agent in agents:
+            world.memory[agent, key] = id
+        entry.version = id
+        yield from self._hook("deliver", key, world.records[id])
+        return any(before != id for before in old.values())
+
+    def _replan(self, what: Replan, entry: Landed) -> Steps:
+        try:
+            yield from self._hook("replan", what.task)
+        except faults.Fault:
+            return False  # the planner could not plan now
+        return True
+
+    def _outage(self, what: Outage, entry: Landed) -> Steps:
+        yield from ()
+        before = self.world.modes.get(what.owner)
+        if what.owner in self.world.prepared.scenario.owners:
+            self.world.modes[what.owner] = what.how
+        return before != self.world.modes.get(what.owner)
+
+    def _restore(self, what: Restore, entry: Landed) -> Steps:
+        yield from ()
+        return self.world.modes.pop(what.owner, None) is not None
+
+    def _missing(self, what: MissingParent, entry: Landed) -> Steps:
+        id = self.world.place(what.place)
+        if id is None or id in self.world.lost:
+            return False
+        entry.record = id
+        self.world.lost.add(id)
+        yield from self._hook("lose", self._own_ids.get(id, id))
+        return True
+
+    def _corrupt(self, what: CorruptParent, entry: Landed) -> Steps:
+        yield from ()
+        world = self.world
+        id = world.place(what.place)
+        keys = tuple(key for name in world.prepared.actions for key in self.declared(name))
+        served = world.corruption(id, what.how, keys) if id is not None and id in world.records else None
+        if id is None or served is None or world.corrupted.get(id) == served:
+            return False
+        entry.record = id
+        world.corrupted[id] = served
+        return True
+
+    def _tool_fault(self, what: ToolFault, entry: Landed) -> Steps:
+        yield from ()
+        before = self.world.tool_faults.get(what.tool)
+        self.world.tool_faults[what.tool] = what.how
+        return before != what.how
+
+    # -- a system's own store ---------------------------------------------------------------------------------------
+
+    def observe(self) -> Generator[Any, Any, None]:
+        """Notes each head of the system's own store that is not the one seen last."""
+        for key in self.world.prepared.scenario.keys:
+            own_id = yield from self._hook("true_head", key)
+            id = self.names.get(own_id)
+            if id is None:
+                id = self.names[own_id] = self.world.commit(key, None).id
+                self._own_ids[id] = own_id
+            if self._truths.get(key) != id:
+                self._truths[key] = id
+                self.world.heads[key] = id
+                self.log.append(Truth(key, id))
+
+    def seed(self) -> Generator[Any, Any, None]:
+        """Publishes the first version of each key whose head the system's own store does not hold yet."""
+        for key in self.world.prepared.scenario.keys:
+            value = self.world.prepared.scenario.value_of(key, 1)
+            own_id = yield from self._hook("true_head", key)
+            if own_id is None:
+                yield from self.publish(key, value)
+            else:
+                id = self.names[own_id] = self.world.commit(key, value).id
+                self._own_ids[id] = own_id
+                self._truths[key] = id
+
+    def own_id(self, id: str) -> Any:
+        """The store's own id of a version, or the version itself where the kit is the store."""
+        return self._own_ids.get(id, id)
+
+    def unawaitable(self) -> CouldNotRun:
+        """What is said where an async function was given to a port that cannot await."""
+        name = type(self.system).__qualname__
+        return CouldNotRun(f"{name}: an async hook or via= function was reached from a port that is not awaited: use `await kit.aio....` there")
+
+    # -- tools ------------------------------------------------------------------------------------------------------
+
+    def action(self, name: str) -> Action:
+        """The action of that name.
+
+        Raises:
+            BadInput: the scenario has none.
+        """
+        action = self.world.prepared.actions.get(name)
+        if action is None:
+            known = ", ".join(self.world.prepared.actions)
+            raise BadInput(f"{type(self.system).__qualname__} acts {name!r}, which its scenario does not list (actions: {known}): add Action({name!r}, ...)")
+        return action
+
+    def declared(self, name: str, args: Mapping[str, Any] | None = None) -> tuple[str, ...]:
+        """D(a) of the action `name` without the dropped declarations."""
+        keys = self._declared.get(name)
+        if keys is None:
+            action = self.action(name)
+            keys = self.world.prepared.scenario.declared(action, self._dropped, args)
+            if action.keys_of is None:
+                self._declared[name] = keys
+        return keys
+
+    def tool_call(
+        self, agent: str, name: str, args: Any, plan: Any, basis: Any, expect: Any, idempotency_key: str | None, via: Callable[[], Any] | None
+    ) -> Generator[Any, Any, Any]:
+        """One call of a tool: its fault, its precondition, its memory of idempotency keys, then the effect."""
+        action, world = self.action(name), self.world
+        sent = dict(args) if args is not None else {}
+        entry = Act(
+            agent, name, sent, self._id(plan), self._versions(basis), self._versions(expect), idempotency_key, effect=False
+        )  # fmt: skip
+        if action.keys_of is not None:
+            entry.depends_on, entry.declared = action.true_keys(sent), action.declared_keys(sent)
+        recognise = getattr(self.system, "versions_in", None)
+        if recognise is not None:
+            entry.versions = {key: tuple(self._version(id) for id in _several(ids)) for key, ids in recognise(sent).items()}
+        self.log.append(entry)
+        fault = world.tool_faults.pop(action.tool, None) if world.tool_faults else None
+        refusal = self._refusal(action, entry, fault)
+        if refusal is not None:
+            raise self.kit._raise_as(refusal)
+        used = world.replies.get((action.tool, idempotency_key)) if idempotency_key is not None else None
+        if used is not None:
+            entry.outcome, reply = "repeated", used[1]
+        else:
+            reply = yield from self._effect(action, entry, via)
+        if fault == "lost-reply":
+            entry.outcome = "lost-reply"
+            raise self.kit._raise_as(faults.ReplyLost(f"{action.tool} did its work and the reply was lost"))
+        return reply
+
+    def _refusal(self, action: Action, entry: Act, fault: str | None) -> faults.Fault | None:
+        world = self.world
+        if fault == "refuse":
+            entry.outcome = "refused"
+            return faults.ToolRefused(f"{action.tool} refused the call")
+        unequal = [key for key, id in (entry.expect or {}).items() if world.heads.get(key) != id]
+        if fault == "precondition-failed" or unequal:
+            entry.outcome = "precondition-failed"
+            return faults.PreconditionFailed(f"{action.tool}: {', '.join(unequal) or 'something'} is not as expected")
+        if entry.idempotency_key is not None:
+            used = world.replies.get((action.tool, entry.idempotency_key))
+            if used is not None and used[0] != entry.args:
+                entry.outcome = "key-reused"
+                return faults.IdempotencyKeyReused(f"{action.tool}: the idempotency key was used before with other arguments")
+        return None
+
+    def _effect(self, action: Action, entry: Act, via: Callable[[], Any] | None) -> Generator[Any, Any, Any]:
+        world = self.world
+        reply: Any = {"status": "done"}
+        if via is not None:
+
+            def failed() -> None:
+                entry.outcome = "refused"
+
+            reply = yield from self.kit._call(via, failed)
+        entry.effect, entry.outcome = True, "done"
+        if action.writes and not self._own_store:
+            wrote = []
+            for key in action.writes:
+                id = world.commit(key, world.fresh_value(key)).id
+                world.memory[entry.agent, key] = id
+                wrote.append(id)
+            entry.wrote = tuple(wrote)
+        if entry.idempotency_key is not None:
+            world.replies[action.tool, entry.idempotency_key] = (entry.args, reply)
+        return reply
+
+    def _id(self, plan: Any) -> str | None:
+        return plan.id if type(plan) is Record else self._version(plan) if plan is not None else None
+
+    def _version(self, id: Any) -> Any:
+        return self.names.get(id, id) if self._own_store else id
+
+    def _versions(self, ids: Mapping[str, Any] | None) -> dict[str, str] | None:
+        if ids is None:
+            return None
+        return {key: self._version(id) for key, id in ids.items()} if self._own_store else dict(ids)
+
+
+_LANDINGS: dict[type, Callable[[Landing, Any, Landed], Steps]] = {
+    Update: Landing._update,
+    Deliver: Landing._deliver,
+    Replan: Landing._replan,
+    Outage: Landing._outage,
+    Restore: Landing._restore,
+    MissingParent: Landing._missing,
+    CorruptParent: Landing._corrupt,
+    ToolFault: Landing._tool_fault,
+}
+
+
+def _several(ids: Any) -> tuple[Any, ...]:
+    return (ids,) if isinstance(ids, str) else tuple(ids)
+
+
+def _line_of_caller() -> str:
+    """`file:line` of the innermost frame outside the tool's own machinery."""
+    frame = sys._getframe(1)
+    while frame is not None and (frame.f_code.co_filename.startswith(_HERE) or frame.f_code.co_filename.startswith("<")):
+        frame = frame.f_back  # type: ignore[assignment]
+    return f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}" if frame is not None else ""

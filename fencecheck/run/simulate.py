@@ -1,0 +1,294 @@
+"""Runs one system over one interleaving and returns the history: the only place that runs anything."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from fencecheck.errors import BadInput, CouldNotRun, FencecheckError
+from fencecheck.history import Ended, Entry, Halted, History, points
+from fencecheck.interleaving import KINDS, Event, Interleaving
+from fencecheck.model import Scenario
+from fencecheck.run.adapter import RUNTIMES, AgentSystem, has_own_store, missing_hooks, name_of
+from fencecheck.run.faults import EpisodeOver, Restarted
+from fencecheck.run.kit import Kit
+from fencecheck.run.landing import Anchored, Landing
+from fencecheck.run.loops import Deadlock, runtime
+from fencecheck.run.world import Prepared, World
+
+SystemLike = type[AgentSystem] | Callable[[], AgentSystem]
+MOST_RESTARTS = 50
+
+
+class Runner:
+    """Runs episodes of one system in one scenario. Reusable; a context manager, since `open()` may hold something dear.
+
+    Args:
+        system: an adapter class, or a function that makes an adapter.
+        scenario: the world, for a system that takes a generated one; by default the system's own, else the default world.
+
+    Attributes:
+        scenario: the world.
+        kinds: the kinds of event that the system can receive.
+        missing: the other kinds, each with the hook that would enable it.
+
+    Raises:
+        BadInput: the adapter cannot be used, with one sentence that says why.
+    """
+
+    def __init__(self, system: SystemLike, scenario: Scenario | None = None) -> None:
+        self.system = system
+        self.name = name_of(system)
+        self._probe = _checked(system)
+        own = self._probe.scenario
+        if own is not None and scenario is not None and scenario != own:
+            raise BadInput(f"{self.name} brings its own scenario: keys, declared keys and depth cannot be chosen for it")
+        self.takes_scenario = own is None
+        self.scenario = _concrete(own or scenario or _default_world())
+        self.own_store = has_own_store(self._probe)
+        self.missing = missing_hooks(self._probe)
+        self.kinds = tuple(kind for kind in KINDS if kind not in self.missing)
+        self._prepared = Prepared(self.scenario)
+        self._opened: AgentSystem | None = None
+        self._runtime = None if self._probe.runtime == "sync" else runtime(self._probe.runtime, self._probe.timeout_s)
+        self._horizon: int | None = None
+        self._hooks_open = callable(getattr(self._probe, "open", None)) or callable(getattr(self._probe, "shutdown", None))
+
+    @property
+    def horizon(self) -> int:
+        """Number of points of the episode without events."""
+        if self._horizon is None:
+            self._horizon = sum(1 for _ in points(self.run()))
+        return self._horizon
+
+    def __enter__(self) -> Runner:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Calls `shutdown()` of the worker, if it was opened, and closes the runtime."""
+        if self._opened is not None:
+            self._call_once("shutdown", self._opened)
+            self._opened = None
+        if self._runtime is not None:
+            self._runtime.close()
+            self._runtime = None if self._probe.runtime == "sync" else runtime(self._probe.runtime, self._probe.timeout_s)
+
+    def _call_once(self, hook: str, worker: AgentSystem) -> None:
+        function = getattr(worker, hook, None)
+        if not callable(function):
+            return
+
+        async def awaited() -> None:
+            answer = function()
+            if inspect.isawaitable(answer):
+                await answer
+
+        if self._runtime is not None:
+            self._runtime.run(awaited)
+        else:
+            function()
+
+    def run(
+        self,
+        dropped: tuple[tuple[str, str], ...] = (),
+        events: tuple[Event, ...] = (),
+        *,
+        anchors: Anchored | None = None,
+        lines: bool = False,
+    ) -> History:
+        """Runs one episode.
+
+        Args:
+            dropped: declarations that `kit.declared` leaves out.
+            events: what lands where, in order of points.
+            anchors: the events of a stored case instead, by label.
+            lines: whether to note the source line of each call (slow; for reports).
+
+        Raises:
+            CouldNotRun: the adapter itself failed: `setup`, `teardown` or a hook.
+        """
+        if self._hooks_open and self._opened is None:
+            self._opened = self.system()
+            self._call_once("open", self._opened)
+        instance = self.system()
+        if self._opened is not None:
+            instance.worker = self._opened
+        log: list[Entry] = []
+        world = World(self._prepared, self.own_store)
+        noted: dict[int, str] | None = {} if lines else None
+        landing = Landing(
+            instance, world, log, events=events, dropped=dropped, anchors=anchors, own_store=self.own_store, lines=noted
+        )  # fmt: skip
+        kit = Kit(world, landing, log, own_store=self.own_store, system=instance)
+        landing.kit = kit
+        kit._next = landing.next_stop()
+        if self._runtime is None:
+            ended = self._episode(instance, kit, landing)
+        else:
+            ended = self._awaited_episode(instance, kit, landing)
+        log.append(ended)
+        return History(self.scenario, log, world.records, world.versions, dropped, self.own_store, noted or {})
+
+    # -- an episode, called or awaited: the same steps ---------------------------------------------------------------
+
+    def _episode(self, system: AgentSystem, kit: Kit, landing: Landing) -> Ended:
+        try:
+            self._refuse_coroutine("setup", system.setup(kit))
+            if self.own_store:
+                kit._drive(landing.seed())
+        except Exception as error:
+            raise self._adapter_failed("setup()", error) from error
+        try:
+            for _ in range(MOST_RESTARTS):
+                try:
+                    self._refuse_coroutine("run", system.run())
+                    return self._returned(kit)
+                except Restarted:
+                    continue
+                except FencecheckError:
+                    raise
+                except BaseException as error:
+                    return self._ended_by(error, system, kit)
+            return Ended("stuck", f"restarted {MOST_RESTARTS} times")
+        finally:
+            try:
+                self._refuse_coroutine("teardown", system.teardown())
+            except Exception as error:
+                raise self._adapter_failed("teardown()", error) from error
+
+    def _awaited_episode(self, system: AgentSystem, kit: Kit, landing: Landing) -> Ended:
+        assert self._runtime is not None
+        ended: Ended | None = None
+
+        async def whole() -> None:
+            nonlocal ended
+            try:
+                await _maybe(system.setup(kit))
+                if self.own_store:
+                    await kit.aio._drive(landing.seed())
+            except Exception as error:
+                raise self._adapter_failed("setup()", error) from error
+            try:
+                ended = await self._awaited_run(system, kit)
+            finally:
+                await _maybe(system.teardown())
+
+        try:
+            self._runtime.run(whole)
+        except Deadlock:
+            waits = "; ".join(dict.fromkeys(landing.waits)) or "something that never comes"
+            return Ended("stuck", f"waits for {waits}")
+        if ended is None:
+            return Ended("stuck", "the run was cancelled")
+        return ended
+
+    async def _awaited_run(self, system: AgentSystem, kit: Kit) -> Ended:
+        for _ in range(MOST_RESTARTS):
+            try:
+                await _maybe(system.run())
+                return self._returned(kit)
+            except Restarted:
+                continue
+            except FencecheckError:
+                raise
+            except BaseException as error:
+                cause = _inside_groups(error)
+                if isinstance(cause, Restarted):
+                    continue
+                if isinstance(cause, FencecheckError):
+                    raise cause from None
+                if type(error).__name__ in ("CancelledError", "Cancelled"):
+                    raise
+                return self._ended_by(cause, system, kit)
+        return Ended("stuck", f"restarted {MOST_RESTARTS} times")
+
+    def _returned(self, kit: Kit) -> Ended:
+        if kit._over is not None:
+            return Ended("stuck", f"waits for {kit._over}")
+        last = kit._log[-1] if kit._log else None
+        return Ended("halted", last.reason) if type(last) is Halted else Ended("returned")
+
+    def _ended_by(self, error: BaseException, system: AgentSystem, kit: Kit) -> Ended:
+        if kit._over is not None or isinstance(error, EpisodeOver):
+            return Ended("stuck", f"waits for {kit._over or error}")
+        if isinstance(error, system.halt_exceptions):
+            return Ended("halted", f"{type(error).__name__}: {error}")
+        if not isinstance(error, Exception):
+            raise error
+        return Ended("crashed", f"{type(error).__name__}: {error}")
+
+    def _adapter_failed(self, where: str, error: Exception) -> FencecheckError:
+        if isinstance(error, FencecheckError):
+            return error
+        return CouldNotRun(f"{self.name}: {where} failed before anything was tested: {type(error).__name__}: {error}")
+
+    def _refuse_coroutine(self, method: str, answer: Any) -> None:
+        if inspect.iscoroutine(answer):
+            answer.close()
+            raise CouldNotRun(
+                f"{self.name}: {method}() returned a coroutine but its runtime is 'sync', so it would never run: set runtime = 'asyncio' or 'trio'"
+            )
+
+
+def simulate(system: SystemLike, interleaving: Interleaving) -> History:
+    """Runs `system` over one interleaving.
+
+    Raises:
+        BadInput, CouldNotRun: as `Runner`.
+    """
+    with Runner(system, interleaving.scenario if _takes_scenario(system) else None) as runner:
+        return runner.run(interleaving.dropped, interleaving.events)
+
+
+def _takes_scenario(system: SystemLike) -> bool:
+    return getattr(system, "scenario", None) is None
+
+
+async def _maybe(answer: Any) -> Any:
+    return await answer if inspect.isawaitable(answer) else answer
+
+
+def _inside_groups(error: BaseException) -> BaseException:
+    """The exception that ended the run: task groups wrap what one of their tasks raised."""
+    while isinstance(error, BaseExceptionGroup):
+        inside: Iterable[BaseException] = error.exceptions
+        error = next((e for e in inside if isinstance(e, Restarted | EpisodeOver | FencecheckError)), error.exceptions[0])
+    return error
+
+
+def _checked(system: SystemLike) -> AgentSystem:
+    name = name_of(system)
+    if isinstance(system, type) and not issubclass(system, AgentSystem):
+        raise BadInput(f"{name} is not an adapter: let it inherit from fencecheck.AgentSystem and define run()")
+    try:
+        probe = system()
+    except Exception as error:
+        raise BadInput(f"{name} cannot be made without arguments: {type(error).__name__}: {error}") from error
+    if not isinstance(probe, AgentSystem):
+        raise BadInput(f"{name} makes a {type(probe).__name__}, not an adapter: let it inherit from fencecheck.AgentSystem")
+    if type(probe).run is AgentSystem.run:
+        raise BadInput(f"{name} has no run(): define run(self), which carries out one episode")
+    if probe.runtime not in RUNTIMES:
+        raise BadInput(f"{name}: runtime must be one of {', '.join(RUNTIMES)}, not {probe.runtime!r}")
+    if probe.scenario is not None and not isinstance(probe.scenario, Scenario):
+        raise BadInput(f"{name}: scenario must be a fencecheck.Scenario, not a {type(probe.scenario).__name__}")
+    return probe
+
+
+def _concrete(scenario: Scenario) -> Scenario:
+    """The scenario with each Hypothesis strategy replaced by values drawn from it."""
+    if all(isinstance(values, tuple) for values in scenario.values.values()):
+        return scenario
+    from fencecheck.strategies import concrete
+
+    return concrete(scenario)
+
+
+def _default_world() -> Scenario:
+    from fencecheck.worlds import world
+
+    return world()

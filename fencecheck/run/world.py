@@ -1,0 +1,144 @@
+"""The world of one episode: who holds which version, who answers how, what can be read. It makes no entry in the history itself."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+from fencecheck.interleaving import CorruptHow
+from fencecheck.model import Action, Record, Scenario
+
+
+class Prepared:
+    """What all episodes of one scenario share. An episode copies only the small maps that it changes."""
+
+    __slots__ = ("actions", "heads", "owner_of", "records", "scenario")
+
+    def __init__(self, scenario: Scenario) -> None:
+        self.scenario = scenario
+        self.owner_of: dict[str, str] = {key: owner for owner, keys in scenario.owners.items() for key in keys}
+        self.actions: dict[str, Action] = {action.name: action for action in scenario.actions}
+        self.records: dict[str, Record] = {}
+        self.heads: dict[str, str] = {}
+        for key in scenario.keys:
+            record = Record(version_id(key, 1), key, scenario.value_of(key, 1))
+            self.records[record.id] = record
+            self.heads[key] = record.id
+
+
+def version_id(key: str, number: int) -> str:
+    """The id of the version `number` (from 1) of `key`: the same however the versions of other keys are interleaved."""
+    return f"{key}@{number}"
+
+
+class World:
+    """The state of one episode.
+
+    `modes` holds the owners that answer badly, `lost` the ids that cannot be read, `corrupted` the records that are served otherwise
+    than they were written, `tool_faults` what the next call of a tool meets.
+    """
+
+    __slots__ = (
+        "corrupted", "derived", "heads", "latest", "lost", "memory", "modes", "owner_of", "prepared", "records", "replies", "tool_faults",
+        "versions",
+    )  # fmt: skip
+
+    def __init__(self, prepared: Prepared, own_store: bool) -> None:
+        self.prepared = prepared
+        self.owner_of = prepared.owner_of
+        self.records: dict[str, Record] = {} if own_store else prepared.records.copy()
+        self.heads: dict[str, str] = {} if own_store else prepared.heads.copy()
+        self.versions: dict[str, list[str]] = {key: [id] for key, id in self.heads.items()}
+        self.modes: dict[str, str] = {}
+        self.lost: set[str] = set()
+        self.corrupted: dict[str, Record] = {}
+        self.tool_faults: dict[str, str] = {}
+        self.memory: dict[tuple[str, str], str | None] = {}
+        self.replies: dict[tuple[str, str], tuple[Any, Any]] = {}
+        self.latest: str | None = None
+        self.derived = 0
+
+    def commit(self, key: str, value: Any, *, removed: bool = False, parents: tuple[str, ...] = ()) -> Record:
+        """A new version of `key` becomes its head."""
+        ids = self.versions.setdefault(key, [])
+        record = Record(version_id(key, len(ids) + 1), key, value, parents, ids[-1] if ids else None, removed)
+        self.records[record.id] = record
+        ids.append(record.id)
+        self.heads[key] = record.id
+        return record
+
+    def derive(self, value: Any, parents: tuple[str, ...], key: str | None) -> Record:
+        """A derived record is written; with a key it is that key's new version."""
+        if key is not None:
+            record = self.commit(key, value, parents=parents)
+        else:
+            self.derived += 1
+            record = Record(f"p{self.derived}", None, value, parents)
+            self.records[record.id] = record
+        self.latest = record.id
+        return record
+
+    def fresh_value(self, key: str) -> Any:
+        """The value of the version that comes next."""
+        return self.prepared.scenario.value_of(key, len(self.versions.get(key, ())) + 1)
+
+    def earlier_value(self, key: str) -> Any:
+        """The value that `key` had last before the one it has now, or None if it never had another."""
+        head = self.records[self.heads[key]]
+        for id in reversed(self.versions[key]):
+            record = self.records[id]
+            if not record.removed and (head.removed or record.value != head.value):
+                return record.value
+        return None
+
+    def lineage(self, root: str | None) -> list[str]:
+        """Ids of the lineage of `root`, itself included, breadth first, as written."""
+        if root is None:
+            return []
+        order: dict[str, None] = {root: None}
+        queue = deque([root])
+        while queue:
+            record = self.records.get(queue.popleft())
+            for parent in record.parents if record is not None else ():
+                if parent not in order:
+                    order[parent] = None
+                    queue.append(parent)
+        return list(order)
+
+    def place(self, place: int | str) -> str | None:
+        """The record id that a place comes to now: a number in the lineage of the plan derived last, or the head of a key."""
+        if isinstance(place, str):
+            return self.heads.get(place)
+        ids = self.lineage(self.latest)
+        return ids[place] if place < len(ids) else None
+
+    def corruption(self, id: str, how: CorruptHow, keys: tuple[str, ...]) -> Record | None:
+        """How the record `id` is served once corrupted, or None where it cannot be corrupted so.
+
+        Args:
+            keys: the declared keys. Of other keys no fence could notice a wrong key or a second version.
+        """
+        record = self.records[id]
+        if how == "dangling":
+            return _with(record, parents=(*record.parents, f"{id}/dangling"))
+        if how == "cycle":
+            return _with(record, parents=(*record.parents, id))
+        if how == "wrong-key":
+            return _with(record, key=f"{record.key}/other") if record.key in keys else None
+        for below in self.lineage(id):
+            key = self.records[below].key if below in self.records else None
+            others = [v for v in self.versions[key] if v != below] if key in keys and key in self.versions and below != id else []
+            if others:
+                return _with(record, parents=(*record.parents, others[-1]))
+        return None
+
+
+def _with(record: Record, *, parents: tuple[str, ...] | None = None, key: str | None = None) -> Record:
+    return Record(
+        record.id,
+        key if key is not None else record.key,
+        record.value,
+        parents if parents is not None else record.parents,
+        record.supersedes,
+        record.removed,
+    )

@@ -23,7 +23,7 @@ Outcome = Literal["done", "refused", "lost-reply", "precondition-failed", "repea
 How = Literal["returned", "halted", "crashed", "stuck"]
 
 
-class Read(Struct, gc=False, tag="read", repr_omit_defaults=True, omit_defaults=True):
+class Read(Struct, gc=False, tag="read", repr_omit_defaults=True, forbid_unknown_fields=True, omit_defaults=True):
     """`agent` asked the owner for the current record of `key`. `version` is what was served, whatever is true."""
 
     agent: str
@@ -33,7 +33,7 @@ class Read(Struct, gc=False, tag="read", repr_omit_defaults=True, omit_defaults=
     in_event: bool = False
 
 
-class Head(Struct, gc=False, tag="head", repr_omit_defaults=True, omit_defaults=True):
+class Head(Struct, gc=False, tag="head", repr_omit_defaults=True, forbid_unknown_fields=True, omit_defaults=True):
     """`agent` asked the owner which version of `key` is current. `version` is what was served, whatever is true."""
 
     agent: str
@@ -43,7 +43,7 @@ class Head(Struct, gc=False, tag="head", repr_omit_defaults=True, omit_defaults=
     in_event: bool = False
 
 
-class Memory(Struct, gc=False, tag="memory", repr_omit_defaults=True, omit_defaults=True):
+class Memory(Struct, gc=False, tag="memory", repr_omit_defaults=True, forbid_unknown_fields=True, omit_defaults=True):
     """`agent` looked up `key` in its own memory and found `version` (None: nothing remembered)."""
 
     agent: str
@@ -52,7 +52,7 @@ class Memory(Struct, gc=False, tag="memory", repr_omit_defaults=True, omit_defau
     in_event: bool = False
 
 
-class Fetch(Struct, gc=False, tag="fetch", repr_omit_defaults=True, omit_defaults=True):
+class Fetch(Struct, gc=False, tag="fetch", repr_omit_defaults=True, forbid_unknown_fields=True, omit_defaults=True):
     """`agent` fetched the record `id`: served as written (ok), served corrupted, or missing."""
 
     agent: str
@@ -61,7 +61,7 @@ class Fetch(Struct, gc=False, tag="fetch", repr_omit_defaults=True, omit_default
     in_event: bool = False
 
 
-class Derive(Struct, gc=False, tag="derive", repr_omit_defaults=True, omit_defaults=True):
+class Derive(Struct, gc=False, tag="derive", repr_omit_defaults=True, forbid_unknown_fields=True, omit_defaults=True):
     """`agent` wrote the derived record `id`; its key, value and parents are in `History.records`."""
 
     agent: str
@@ -69,7 +69,7 @@ class Derive(Struct, gc=False, tag="derive", repr_omit_defaults=True, omit_defau
     in_event: bool = False
 
 
-class Act(Struct, tag="act", repr_omit_defaults=True, omit_defaults=True):
+class Act(Struct, tag="act", repr_omit_defaults=True, forbid_unknown_fields=True, omit_defaults=True):
     """`agent` called the outside.
 
     Args:
@@ -99,21 +99,21 @@ class Act(Struct, tag="act", repr_omit_defaults=True, omit_defaults=True):
     versions: dict[str, tuple[str, ...]] | None = None
 
 
-class Pause(Struct, gc=False, tag="pause", repr_omit_defaults=True, omit_defaults=True):
+class Pause(Struct, gc=False, tag="pause", repr_omit_defaults=True, forbid_unknown_fields=True, omit_defaults=True):
     """`agent` waited for an unknown time: a person's approval, a queue."""
 
     agent: str
     label: str = ""
 
 
-class Seam(Struct, gc=False, tag="point", repr_omit_defaults=True, omit_defaults=True):
+class Seam(Struct, gc=False, tag="point", repr_omit_defaults=True, forbid_unknown_fields=True, omit_defaults=True):
     """Any other point that the system named with `kit.point(label)`."""
 
     agent: str
     label: str = ""
 
 
-class Declared(Struct, gc=False, tag="declared", repr_omit_defaults=True, omit_defaults=True):
+class Declared(Struct, gc=False, tag="declared", repr_omit_defaults=True, forbid_unknown_fields=True, omit_defaults=True):
     """`agent` asked which keys `action` still declares. Not a point."""
 
     agent: str
@@ -121,21 +121,21 @@ class Declared(Struct, gc=False, tag="declared", repr_omit_defaults=True, omit_d
     keys: tuple[str, ...] = ()
 
 
-class Validated(Struct, gc=False, tag="validated", repr_omit_defaults=True, omit_defaults=True):
+class Validated(Struct, gc=False, tag="validated", repr_omit_defaults=True, forbid_unknown_fields=True, omit_defaults=True):
     """The mark: `agent` says that it has just validated these keys. Not a point; it takes no time."""
 
     agent: str
     keys: tuple[str, ...] = ()
 
 
-class Halted(Struct, gc=False, tag="halted", repr_omit_defaults=True, omit_defaults=True):
+class Halted(Struct, gc=False, tag="halted", repr_omit_defaults=True, forbid_unknown_fields=True, omit_defaults=True):
     """`agent` says that it stops without acting. Not a point."""
 
     agent: str
     reason: str = ""
 
 
-class Landed(Struct, tag="landed", repr_omit_defaults=True, omit_defaults=True):
+class Landed(Struct, tag="landed", repr_omit_defaults=True, forbid_unknown_fields=True, omit_defaults=True):
     """An event landed, and fired if it changed anything.
 
     Args:
@@ -151,14 +151,14 @@ class Landed(Struct, tag="landed", repr_omit_defaults=True, omit_defaults=True):
     record: str | None = None
 
 
-class Truth(Struct, gc=False, tag="truth", repr_omit_defaults=True, omit_defaults=True):
+class Truth(Struct, gc=False, tag="truth", repr_omit_defaults=True, forbid_unknown_fields=True, omit_defaults=True):
     """The system's own store was seen to hold `version` of `key` as current, which it had not before."""
 
     key: str
     version: str
 
 
-class Ended(Struct, gc=False, tag="ended", repr_omit_defaults=True, omit_defaults=True):
+class Ended(Struct, gc=False, tag="ended", repr_omit_defaults=True, forbid_unknown_fields=True, omit_defaults=True):
     """How the episode ended. `detail` is the reason of a halt, the exception of a crash, or what a stuck run waited for."""
 
     how: How

@@ -33,7 +33,7 @@ def _one_of(what: Struct, how: str, hows: tuple[str, ...]) -> None:
         raise BadInput(f"{type(what).__name__}: how must be one of {', '.join(hows)}, not {how!r}")
 
 
-class Update(Struct, frozen=True, tag="update", repr_omit_defaults=True):
+class Update(Struct, frozen=True, tag="update", repr_omit_defaults=True, forbid_unknown_fields=True):
     """The owner of `key` commits a new version: a fresh value, an earlier value again, or a tombstone."""
 
     key: str
@@ -43,19 +43,19 @@ class Update(Struct, frozen=True, tag="update", repr_omit_defaults=True):
         _one_of(self, self.how, UPDATE_HOWS)
 
 
-class Deliver(Struct, frozen=True, tag="deliver", repr_omit_defaults=True):
+class Deliver(Struct, frozen=True, tag="deliver", repr_omit_defaults=True, forbid_unknown_fields=True):
     """The newest version of `key` reaches every agent's memory. Nothing else changes: memory is fresh, plans are not."""
 
     key: str
 
 
-class Replan(Struct, frozen=True, tag="replan", repr_omit_defaults=True):
+class Replan(Struct, frozen=True, tag="replan", repr_omit_defaults=True, forbid_unknown_fields=True):
     """The planner derives a new plan for `task` while the executor may still hold the old one."""
 
     task: str = "task"
 
 
-class Outage(Struct, frozen=True, tag="outage", repr_omit_defaults=True):
+class Outage(Struct, frozen=True, tag="outage", repr_omit_defaults=True, forbid_unknown_fields=True):
     """From now on `owner` answers badly: refuses, never answers, answers garbage, for another key, or with an earlier head."""
 
     owner: str
@@ -65,13 +65,13 @@ class Outage(Struct, frozen=True, tag="outage", repr_omit_defaults=True):
         _one_of(self, self.how, OUTAGE_HOWS)
 
 
-class Restore(Struct, frozen=True, tag="restore", repr_omit_defaults=True):
+class Restore(Struct, frozen=True, tag="restore", repr_omit_defaults=True, forbid_unknown_fields=True):
     """From now on `owner` answers well again."""
 
     owner: str
 
 
-class MissingParent(Struct, frozen=True, tag="missing-parent", repr_omit_defaults=True):
+class MissingParent(Struct, frozen=True, tag="missing-parent", repr_omit_defaults=True, forbid_unknown_fields=True):
     """A record can no longer be read.
 
     Args:
@@ -82,7 +82,7 @@ class MissingParent(Struct, frozen=True, tag="missing-parent", repr_omit_default
     place: int | str = 1
 
 
-class CorruptParent(Struct, frozen=True, tag="corrupt-parent", repr_omit_defaults=True):
+class CorruptParent(Struct, frozen=True, tag="corrupt-parent", repr_omit_defaults=True, forbid_unknown_fields=True):
     """A record of the lineage is served with parents that must not verify, or under another key.
 
     Args:
@@ -98,7 +98,7 @@ class CorruptParent(Struct, frozen=True, tag="corrupt-parent", repr_omit_default
         _one_of(self, self.how, CORRUPT_HOWS)
 
 
-class ToolFault(Struct, frozen=True, tag="tool-fault", repr_omit_defaults=True):
+class ToolFault(Struct, frozen=True, tag="tool-fault", repr_omit_defaults=True, forbid_unknown_fields=True):
     """The next call of `tool` goes wrong: it is refused, its reply is lost after the effect, or its precondition fails."""
 
     tool: str
@@ -108,7 +108,7 @@ class ToolFault(Struct, frozen=True, tag="tool-fault", repr_omit_defaults=True):
         _one_of(self, self.how, TOOL_HOWS)
 
 
-class Restart(Struct, frozen=True, tag="restart", repr_omit_defaults=True):
+class Restart(Struct, frozen=True, tag="restart", repr_omit_defaults=True, forbid_unknown_fields=True):
     """`agent` loses what it holds in memory; durable storage stays; `run` is called again and `setup` is not."""
 
     agent: str = "agent"
@@ -124,7 +124,7 @@ def kind_of(what: What) -> str:
     return str(what.__struct_config__.tag)
 
 
-class Event(Struct, frozen=True, repr_omit_defaults=True):
+class Event(Struct, frozen=True, repr_omit_defaults=True, forbid_unknown_fields=True):
     """`what` lands right before the point number `at` (0 is the first point of the episode)."""
 
     at: int
@@ -135,7 +135,7 @@ class Event(Struct, frozen=True, repr_omit_defaults=True):
             raise BadInput(f"an event lands at point 0 or later, not at {self.at}")
 
 
-class Interleaving(Struct, frozen=True, repr_omit_defaults=True):
+class Interleaving(Struct, frozen=True, repr_omit_defaults=True, forbid_unknown_fields=True):
     """One way in which the world and the system can be interleaved.
 
     Args:

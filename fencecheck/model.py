@@ -20,7 +20,7 @@ from fencecheck.errors import BadInput
 KeysOf = Callable[[Mapping[str, Any]], Iterable[str]]
 
 
-class Record(Struct, frozen=True, gc=False, repr_omit_defaults=True):
+class Record(Struct, frozen=True, gc=False, repr_omit_defaults=True, forbid_unknown_fields=True):
     """One immutable version of a fact, or a record derived from such versions.
 
     Args:
@@ -40,7 +40,7 @@ class Record(Struct, frozen=True, gc=False, repr_omit_defaults=True):
     removed: bool = False
 
 
-class Action(Struct, frozen=True, repr_omit_defaults=True, omit_defaults=True):
+class Action(Struct, frozen=True, repr_omit_defaults=True, forbid_unknown_fields=True, omit_defaults=True):
     """A call to the outside that a system makes, and the keys on which it really depends.
 
     Args:
@@ -112,7 +112,7 @@ def _keys(action: str, field: str, keys: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(keys))
 
 
-class Scenario(Struct, frozen=True, repr_omit_defaults=True, omit_defaults=True):
+class Scenario(Struct, frozen=True, repr_omit_defaults=True, forbid_unknown_fields=True, omit_defaults=True):
     """The world that a system is run in: who owns which keys, and what the actions depend on.
 
     Args:

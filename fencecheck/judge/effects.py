@@ -1,0 +1,160 @@
+"""The rules for one effect: was what it was made from current, verified, and what it says it was?"""
+
+from __future__ import annotations
+
+from fencecheck.history import Act, Fetch, Head, History, Landed, Memory, Pause, Read, Validated
+from fencecheck.interleaving import Restart
+from fencecheck.judge.evidence import Evidence
+from fencecheck.judge.timeline import Timeline
+from fencecheck.judge.verdict import Finding, Judgement
+from fencecheck.model import Action
+
+
+class Window:
+    """From the last thing that voids a validation of the agent to its mark, or to the act where there is none.
+
+    Attributes:
+        start: index of its first entry, -1 for the beginning.
+        mark: index of the `validated` that covers the declared keys, or None.
+        last: key to the index of the agent's last answer in the window.
+        good: key to the index of the last answer that did not fail.
+        fetches: record id to the index of the agent's last fetch of it in the window.
+    """
+
+    __slots__ = ("end", "fetches", "good", "last", "mark", "start")
+
+    def __init__(self, history: History, line: Timeline, at: int, effect: Act, declared: tuple[str, ...], evidence: Evidence) -> None:
+        self.mark: int | None = None
+        self.last: dict[str, int] = {}
+        self.good: dict[str, int] = {}
+        self.fetches: dict[str, int] = {}
+        self.end = at
+        planned = _planning_point(history, line, at, effect, declared, evidence)
+        entries, agent, i = history.entries, effect.agent, at - 1
+        while i >= 0:
+            entry = entries[i]
+            kind = type(entry)
+            if kind is Validated:
+                if self.mark is None and entry.agent == agent and set(declared) <= set(entry.keys):  # type: ignore[union-attr]
+                    self._end_at(i)
+            elif getattr(entry, "agent", None) == agent and not getattr(entry, "in_event", False):
+                if kind is Read or kind is Head:
+                    key: str = entry.key  # type: ignore[union-attr]
+                    self.last.setdefault(key, i)
+                    if i not in line.failed:
+                        self.good.setdefault(key, i)
+                elif kind is Fetch:
+                    self.fetches.setdefault(entry.id, i)  # type: ignore[union-attr]
+                elif kind is Act or kind is Pause:
+                    break
+            elif kind is Landed and _restarts(entry, agent):
+                break
+            if i == planned:
+                break
+            i -= 1
+        self.start = i
+
+    def _end_at(self, mark: int) -> None:
+        self.mark = self.end = mark
+        self.last, self.good, self.fetches = {}, {}, {}
+
+
+def _restarts(entry: object, agent: str) -> bool:
+    return type(entry) is Landed and entry.fired and type(entry.what) is Restart and entry.what.agent == agent
+
+
+def _planning_point(history: History, line: Timeline, at: int, effect: Act, declared: tuple[str, ...], evidence: Evidence) -> int:
+    """Index of the last derive of a record in the effect's lineage before it, else of the last read that supplied what it was made from."""
+    derives = [i for id in evidence.ids if (i := line.derived.get(id, at)) < at]
+    if derives:
+        return max(derives)
+    supplied = {id for key in declared for id in evidence.shown(key)}
+    for i in range(at - 1, -1, -1):
+        entry = history.entries[i]
+        kind = type(entry)
+        if (kind is Read or kind is Memory or kind is Fetch) and entry.agent == effect.agent and not entry.in_event:  # type: ignore[union-attr]
+            id = entry.id if kind is Fetch else entry.version  # type: ignore[union-attr]
+            if id in supplied and getattr(entry, "answer", "ok") == "ok":
+                return i
+    return -1
+
+
+def judge_effect(history: History, line: Timeline, at: int, effect: Act, action: Action, into: Judgement) -> None:
+    """Adds to `into` what is to be said of the effect at the index `at`."""
+    true_keys = effect.depends_on if effect.depends_on is not None else action.depends_on
+    declared = _declared(history, effect, action, true_keys)
+    evidence = Evidence(history, effect, dict.fromkeys((*true_keys, *declared)))
+    window = Window(history, line, at, effect, declared, evidence)
+    expected = effect.expect or {}
+    found = into.findings
+    if window.mark is None and any(key not in expected for key in declared):
+        into.unmarked += 1
+    for key in declared:
+        _judge_key(history, line, at, key, evidence, window, key in expected, into)
+    bad = [i for id in evidence.ids if (i := window.fetches.get(id, -1)) in line.failed]
+    if bad and window.last:
+        id = history.entries[bad[0]].id  # type: ignore[union-attr]
+        found.append(Finding("unverified-act", at, None, (bad[0], at), f"{action.name} went out though the record {id} of its lineage could not be verified."))
+    for key in true_keys:
+        if evidence.contradictory(key):
+            found.append(_mismatch(action.name, at, key, evidence))
+    instant = window.mark if window.mark is not None else at
+    if any(key not in declared and evidence.present(key) and not evidence.admits(key, line.truth(key, instant)) for key in true_keys):
+        into.omitted += 1
+
+
+def _declared(history: History, effect: Act, action: Action, true_keys: tuple[str, ...]) -> tuple[str, ...]:
+    keys = effect.declared if effect.declared is not None else action.declared if action.declared is not None else true_keys
+    if not history.dropped:
+        return keys
+    return tuple(key for key in keys if (action.name, key) not in history.dropped)
+
+
+def _judge_key(
+    history: History, line: Timeline, at: int, key: str, evidence: Evidence, window: Window, expected: bool, into: Judgement
+) -> None:
+    effect: Act = history.entries[at]  # type: ignore[assignment]
+    found = into.findings
+    if not expected and window.last.get(key) in line.failed:
+        i = window.last[key]
+        found.append(Finding("unverified-act", at, key, (i, at), f"{effect.action} went out though the last answer for {key} was a failure."))
+    elif evidence.complete and not evidence.kinds[key][0]:
+        found.append(Finding("unverified-act", at, key, (at,), f"{effect.action} went out though its plan's lineage holds no version of {key}."))
+    if not evidence.present(key):
+        if not evidence.complete:
+            found.append(Finding("no-evidence", at, key, (at,), f"nothing shows which version of {key} {effect.action} was made from."))
+        return
+    mark = window.mark
+    served = window.good.get(key) if mark is not None and not expected else None
+    if served is not None:
+        current: str | None = history.entries[served].version  # type: ignore[union-attr]
+        misreported = current != line.truth(key, served) and not evidence.admits(key, line.truth(key, served))
+    else:
+        current, misreported = line.truth(key, at if expected or mark is None else mark), False
+    if not evidence.admits(key, current):
+        found.append(_stale(effect.action, at, key, evidence, current, served if served is not None else mark))
+        return
+    if current is not None and evidence.by_value(key, current):
+        into.value_current += 1
+    if misreported:
+        into.misreported += 1
+        return
+    if mark is not None and not expected and not evidence.admits(key, line.truth(key, mark)):
+        message = f"{key} was no longer current at the moment at which {effect.action} was validated."
+        found.append(Finding("torn-validation", at, key, (mark, at), message))
+    now = line.truth(key, at)
+    if now != current and not evidence.admits(key, now):
+        message = f"{key} changed to {now} between the validation of {effect.action} and its act."
+        found.append(Finding("raced-act", at, key, (mark if mark is not None else at, at), message))
+
+
+def _stale(action: str, at: int, key: str, evidence: Evidence, current: str | None, shown_at: int | None) -> Finding:
+    made_from = " and ".join(dict.fromkeys(evidence.shown(key)))
+    message = f"{action} went out made from {made_from} while {current} was current."
+    return Finding("stale-act", at, key, (shown_at, at) if shown_at is not None else (at,), message)
+
+
+def _mismatch(action: str, at: int, key: str, evidence: Evidence) -> Finding:
+    above, said, sent = evidence.kinds[key]
+    says = [f"{name} {' and '.join(ids)}" for name, ids in (("the lineage says", above), ("the basis says", said), ("the arguments carry", sent)) if ids]
+    return Finding("provenance-mismatch", at, key, (at,), f"{action}: of {key}, {', '.join(says)}.")

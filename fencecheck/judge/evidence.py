@@ -1,0 +1,145 @@
+"""What shows from which versions an effect was made: lineage, basis, and values recognised in the arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from fencecheck.history import Act, History
+from fencecheck.model import Record
+
+Kinds = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]
+"""For one key the versions shown by the lineage L, the basis B and the arguments V; each empty where that kind is not present."""
+
+
+def equal(history: History, one: str, other: str) -> bool:
+    """Whether two versions of one key are the same, or say the same."""
+    if one == other:
+        return True
+    a, b = history.records.get(one), history.records.get(other)
+    return a is not None and b is not None and a.key == b.key and not a.removed and not b.removed and bool(a.value == b.value)
+
+
+def lineage(records: Mapping[str, Record], root: str) -> tuple[list[str], bool]:
+    """Every id reached from `root` through parents, itself first, and whether each of them is known."""
+    seen = {root: None}
+    complete = True
+    todo = [root]
+    while todo:
+        record = records.get(todo.pop())
+        if record is None:
+            complete = False
+            continue
+        for parent in record.parents:
+            if parent not in seen:
+                seen[parent] = None
+                todo.append(parent)
+    return list(seen), complete
+
+
+def basis_of(records: Mapping[str, Record], ids: Iterable[str], root: str, key: str) -> tuple[str, ...]:
+    """L(x): the versions of `key` in the lineage `ids` of `root` that a path reaches before any other version of `key`."""
+    found = [id for id in ids if (record := records.get(id)) is not None and record.key == key]
+    if len(found) < 2:
+        return tuple(found)
+    first: dict[str, None] = {}
+    seen = {root}
+    todo = [root]
+    while todo:
+        id = todo.pop()
+        record = records.get(id)
+        if record is None:
+            continue
+        if record.key == key:
+            first[id] = None
+            continue
+        for parent in record.parents:
+            if parent not in seen:
+                seen.add(parent)
+                todo.append(parent)
+    return tuple(first)
+
+
+def parts(value: Any) -> list[Any]:
+    """`value`'s leaves and sub-trees, without `value` itself where it is a mapping of plain values (the usual arguments)."""
+    out: list[Any] = []
+    todo = [value]
+    while todo:
+        part = todo.pop()
+        out.append(part)
+        if isinstance(part, Mapping):
+            todo.extend(part.values())
+        elif isinstance(part, list | tuple | set | frozenset):
+            todo.extend(part)
+    return out
+
+
+class Evidence:
+    """The evidence of one effect, by key.
+
+    Attributes:
+        ids: the effect's lineage, if it names a plan.
+        complete: whether a plan is named and each record of its lineage is known.
+    """
+
+    __slots__ = ("_basis", "_history", "_parts", "_plan", "_versions", "complete", "ids", "kinds")
+
+    def __init__(self, history: History, effect: Act, keys: Iterable[str]) -> None:
+        self._history = history
+        self._plan = effect.plan
+        self._basis = effect.basis
+        self._versions = effect.versions
+        self._parts = parts(effect.args) if effect.versions is None else []
+        self.ids, self.complete = lineage(history.records, effect.plan) if effect.plan is not None else ([], False)
+        self.kinds: dict[str, Kinds] = {key: self._of(key) for key in keys}
+
+    def _of(self, key: str) -> Kinds:
+        history = self._history
+        above = basis_of(history.records, self.ids, self._plan, key) if self._plan is not None else ()
+        said = self._basis.get(key) if self._basis is not None else None
+        return above, (said,) if said is not None else (), self._sent(key)
+
+    def _sent(self, key: str) -> tuple[str, ...]:
+        if self._versions is not None:
+            return tuple(self._versions.get(key, ()))
+        records, sent = self._history.records, self._parts
+        return tuple(
+            [id for id in self._history.versions.get(key, ()) if not (record := records[id]).removed and record.value in sent]
+        )  # fmt: skip
+
+    def present(self, key: str) -> bool:
+        """Whether anything shows what the effect was made from, as to `key`."""
+        return any(self.kinds[key])
+
+    def admits(self, key: str, version: str | None) -> bool:
+        """Whether all evidence that is present is compatible with `version` of `key` having been current."""
+        above, said, sent = self.kinds[key]
+        if version is None:
+            return False
+        if (above == (version,) or not above) and (said == (version,) or not said) and (version in sent or not sent):
+            return True
+        history = self._history
+        return (
+            all(equal(history, id, version) for id in above)
+            and all(equal(history, id, version) for id in said)
+            and (not sent or any(equal(history, id, version) for id in sent))
+        )
+
+    def by_value(self, key: str, version: str) -> bool:
+        """Whether it is the value of `version`, not the version itself, that the evidence shows."""
+        above, said, _ = self.kinds[key]
+        return any(id != version for id in above + said)
+
+    def contradictory(self, key: str) -> bool:
+        """Whether two kinds of evidence exclude each other."""
+        above, said, sent = self.kinds[key]
+        present = [kind for kind in (above, said, sent) if kind]
+        if len(present) < 2 or all(kind == present[0] for kind in present):
+            return False
+        pairs = [(a, b) for i, a in enumerate(present) for b in present[i + 1 :]]
+        return any(not any(equal(self._history, v, w) for v in a for w in b) for a, b in pairs)
+
+    def shown(self, key: str) -> tuple[str, ...]:
+        """All versions of `key` that any evidence shows."""
+        above, said, sent = self.kinds[key]
+        return above + said + sent

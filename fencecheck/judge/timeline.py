@@ -1,0 +1,176 @@
+"""One pass over a history: who was served what, what was true when, who replanned. The rules read it; it decides nothing about acts."""
+
+from __future__ import annotations
+
+from fencecheck.history import Act, Derive, Fetch, Halted, Head, History, Landed, Read, Truth, Validated
+from fencecheck.interleaving import Restart
+from fencecheck.judge.evidence import lineage
+
+
+class Replanning:
+    """One replan: the derive that began it, the plan that it left, and the agent."""
+
+    __slots__ = ("agent", "at", "left")
+
+    def __init__(self, agent: str, at: int, left: str | None) -> None:
+        self.agent, self.at, self.left = agent, at, left
+
+
+class _Planner:
+    """What is remembered of one agent's planning. `keys` are those of the lineage of its last derived record."""
+
+    __slots__ = ("count", "keys", "plan", "validated")
+
+    def __init__(self) -> None:
+        self.plan: str | None = None
+        self.keys: frozenset[str] = frozenset()
+        self.validated = False
+        self.count = 0
+
+
+class Timeline:
+    """Facts by index into the entries.
+
+    Attributes:
+        failed: indices of answers that are failures or malformed, or older than what the agent was served before.
+        derived: record id to the index of its derive.
+        replans: in order.
+        unbounded: index of the derive with which an agent first replanned more often than allowed, and that agent's replans.
+        acted: actions that had an effect, with the number of effects.
+    """
+
+    __slots__ = ("_commits", "_history", "_keys", "_planners", "_seen", "derived", "failed", "most", "replans", "unbounded")
+
+    def __init__(self, history: History) -> None:
+        self._history = history
+        self._commits: dict[str, list[tuple[int, str]]] = {}
+        self._seen: dict[tuple[str, str], int] = {}
+        self._keys: dict[str, frozenset[str]] = {}
+        self._planners: dict[str, _Planner] = {}
+        self.failed: set[int] = set()
+        self.derived: dict[str, int] = {}
+        self.replans: list[Replanning] = []
+        self.unbounded: list[tuple[int, str]] = []
+        self.most = max([action.replans for action in history.scenario.actions], default=1)
+        for i, entry in enumerate(history.entries):
+            step = _STEPS.get(type(entry))
+            if step is not None:
+                step(self, i, entry)
+
+    def truth(self, key: str, at: int) -> str | None:
+        """The version of `key` that was current just before the entry `at`."""
+        for i, id in reversed(self._commits.get(key, ())):
+            if i < at:
+                return id
+        ids = self._history.versions.get(key)
+        return ids[0] if ids else None
+
+    def _commit(self, i: int, key: str, id: str) -> None:
+        self._commits.setdefault(key, []).append((i, id))
+
+    def _planner(self, agent: str) -> _Planner:
+        planner = self._planners.get(agent)
+        if planner is None:
+            planner = self._planners[agent] = _Planner()
+        return planner
+
+    def keys_of(self, id: str) -> frozenset[str]:
+        """The keys of all records in the lineage of `id`."""
+        keys = self._keys.get(id)
+        if keys is None:
+            records = self._history.records
+            found = [records[i].key for i in lineage(records, id)[0] if i in records]
+            keys = self._keys[id] = frozenset([key for key in found if key is not None])
+        return keys
+
+    # -- steps, by kind of entry ------------------------------------------------------------------------------------
+
+    def _answer(self, i: int, entry: Read | Head) -> None:
+        if entry.in_event:
+            return
+        agent, key = entry.agent, entry.key
+        planner = self._planners.get(agent)
+        if planner is not None and key in planner.keys:
+            planner.validated = True
+        if entry.answer != "ok":
+            self.failed.add(i)
+            return
+        ids = self._history.versions.get(key, ())
+        if entry.version == (ids[0] if ids else None) and (agent, key) not in self._seen:
+            return
+        place = ids.index(entry.version) if entry.version in ids else -1
+        if place < self._seen.get((agent, key), 0):
+            self.failed.add(i)
+        else:
+            self._seen[agent, key] = place
+
+    def _fetch(self, i: int, entry: Fetch) -> None:
+        if entry.answer != "ok" and not entry.in_event:
+            self.failed.add(i)
+
+    def _derive(self, i: int, entry: Derive) -> None:
+        self.derived[entry.id] = i
+        record = self._history.records[entry.id]
+        if record.key is not None:
+            self._commit(i, record.key, entry.id)
+        if entry.in_event:
+            return
+        planner = self._planner(entry.agent)
+        if planner.validated:
+            planner.validated = False
+            planner.count += 1
+            self.replans.append(Replanning(entry.agent, i, planner.plan))
+            if planner.count == self.most + 1:
+                self.unbounded.append((i, entry.agent))
+        planner.plan = entry.id
+        planner.keys = self.keys_of(entry.id)
+
+    def _act(self, i: int, entry: Act) -> None:
+        planner = self._planners.get(entry.agent)
+        if planner is not None:
+            planner.count, planner.validated = 0, False
+        if entry.wrote:
+            action = self._history.scenario.action(entry.action)
+            for key, id in zip(action.writes if action else (), entry.wrote, strict=False):
+                self._commit(i, key, id)
+                self._seen[entry.agent, key] = self._history.versions[key].index(id)
+
+    def _mark(self, i: int, entry: Validated) -> None:
+        planner = self._planners.get(entry.agent)
+        if planner is not None:
+            planner.validated = True
+
+    def _halt(self, i: int, entry: Halted) -> None:
+        planner = self._planners.get(entry.agent)
+        if planner is not None:
+            planner.count, planner.validated = 0, False
+
+    def _land(self, i: int, entry: Landed) -> None:
+        if not entry.fired:
+            return
+        what = entry.what
+        if type(what) is Restart:
+            self._planners.pop(what.agent, None)
+        elif entry.version is not None and what.__struct_config__.tag == "update":
+            self._commit(i, what.key, entry.version)  # type: ignore[union-attr]
+
+    def _truth(self, i: int, entry: Truth) -> None:
+        self._commit(i, entry.key, entry.version)
+
+    def plan_of(self, agent: str) -> str | None:
+        """The record that `agent` derived last, by the end."""
+        planner = self._planners.get(agent)
+        return planner.plan if planner is not None else None
+
+
+_STEPS = {
+    Read: Timeline._answer,
+    Head: Timeline._answer,
+    Fetch: Timeline._fetch,
+    Derive: Timeline._derive,
+    Act: Timeline._act,
+    Validated: Timeline._mark,
+    Halted: Timeline._halt,
+    Landed: Timeline._land,
+    Truth: Timeline._truth,
+}

@@ -1,0 +1,517 @@
+"""PlanFence as a protocol without I/O: a generator that asks for what it needs and is told, and so contains every decision.
+
+The rule. A plan names its parents: the records that it was derived from. Walking them finds, for each key x that an action declares,
+F(x): the version of x that the plan rests on. H(x) is the version that x's owner says is current. The action may go out iff
+F(x) = H(x) for every declared x; otherwise the plan is remade once from the current records and validated again, and whatever cannot be
+verified is a halt. ("Fresh Memory, Stale Plans", Chen, Wang, Brinton; arXiv, 2026-09-03.)
+
+Why it holds. Records are immutable, so what the walk read stays true and only the heads can move. The heads are asked last, after the
+whole lineage is in hand, and nothing happens between the last answer and the clearance: each premise was current when its owner answered.
+
+What is awkward.
+
+- Between two versions of one key on one path only the nearer counts, for it was made with the other in view. So "reached" depends on
+  the path. That needs a walk per key, which is paid for only where a key has several versions in one lineage.
+- Superseding is not deriving. `supersedes` is never walked; it only shows that an answer is older than what the lineage holds.
+- The lineage is data of others: it may dangle, loop, or grow without end. Each record is read once and their number is bounded. An edge
+  that does not lead to a later generation is the only kind that can close a loop, so only then is there a search for one.
+- An owner may answer with an id that is not a version of the key at all. It counts as seen only once its record was verified, else one
+  wrong answer would make each later right one look older.
+- Two validations can overlap. An answer then supersedes only those that had arrived before its question was put.
+- The promise is bound to the answers. An update can land after them, and several owners are not read at one common instant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from enum import StrEnum
+from threading import Lock
+from typing import Any, Generic, NoReturn, Protocol, TypeAlias, TypeVar
+
+MAX_RECORDS = 10_000
+
+
+class Record(Protocol):
+    """What the fence needs of a record: one immutable version of the fact that its key names, or something derived from such versions."""
+
+    @property
+    def id(self) -> str:
+        """Names this version and no other."""
+
+    @property
+    def key(self) -> str | None:
+        """The fact that it is a version of, or None."""
+
+    @property
+    def value(self) -> Any:
+        """What it says. The fence never looks at it."""
+
+    @property
+    def parents(self) -> tuple[str, ...]:
+        """Ids of the records that it was derived from."""
+
+    @property
+    def supersedes(self) -> str | None:
+        """Id of the previous version of the same key, or None."""
+
+    @property
+    def removed(self) -> bool:
+        """True for the tombstone that the removal of a key commits."""
+
+
+R = TypeVar("R", bound=Record)
+
+
+class Reason(StrEnum):
+    """Why the fence halts. The value is what reports and logs carry."""
+
+    MISSING_PARENT = "missing-parent"
+    CYCLE = "cycle"
+    LINEAGE_TOO_LARGE = "lineage-too-large"
+    NOT_IN_LINEAGE = "not-in-lineage"
+    OWNER_UNAVAILABLE = "owner-unavailable"
+    OWNER_TIMEOUT = "owner-timeout"
+    MALFORMED_ANSWER = "malformed-answer"
+    WRONG_KEY = "wrong-key"
+    OLDER_HEAD = "older-head"
+    MISSING_HEAD = "missing-head"
+    REMOVED = "removed"
+    REPLAN_FAILED = "replan-failed"
+    CHANGED_AGAIN = "changed-again"
+
+
+_SENTENCES = {
+    Reason.MISSING_PARENT: "record {!r} of the plan's lineage could not be read",
+    Reason.CYCLE: "record {!r} is its own ancestor",
+    Reason.LINEAGE_TOO_LARGE: "the lineage of plan {!r} has more records than the fence reads",
+    Reason.NOT_IN_LINEAGE: "no version of the declared key {!r} is in the plan's lineage",
+    Reason.OWNER_UNAVAILABLE: "the owner of {!r} did not answer",
+    Reason.OWNER_TIMEOUT: "the owner of {!r} did not answer in time",
+    Reason.MALFORMED_ANSWER: "what was answered for {!r} is not what was asked for",
+    Reason.WRONG_KEY: "the owner of {!r} answered with a version of another key",
+    Reason.OLDER_HEAD: "the owner of {!r} answered with a version that was superseded before",
+    Reason.MISSING_HEAD: "the current record {!r} could not be read",
+    Reason.REMOVED: "the key {!r} was removed, so there is nothing to replan from",
+    Reason.REPLAN_FAILED: "plan {!r} could not be remade",
+    Reason.CHANGED_AGAIN: "the key {!r} changed again after the one replan",
+}
+
+
+class Halt(Exception):
+    """The action must not go out: something could not be verified, or changed again. `str()` of it is one sentence for a person.
+
+    Args:
+        reason: a `Reason`, or the text of one.
+        about: the key or record id concerned.
+        detail: more for the sentence, such as the two versions.
+
+    The exception of the port that failed, if any, is the `__cause__`. `replies` holds the replies of the earlier actions of a `guard_each`.
+    """
+
+    def __init__(self, reason: Reason | str, about: str, detail: str = "") -> None:
+        self.reason = Reason(reason)
+        self.about = about
+        self.detail = detail
+        self.replies: tuple[Any, ...] = ()
+        # The arguments as given, so that a halt survives pickling on its way out of a worker process.
+        super().__init__(self.reason.value, about, detail)
+
+    def __str__(self) -> str:
+        sentence = _SENTENCES[self.reason].format(self.about)
+        return f"{self.reason}: {sentence}" + (f" ({self.detail})" if self.detail else "")
+
+
+class _Value:
+    """Equality and repr over slots. Not a dataclass: a frozen one takes several times as long to construct."""
+
+    __slots__: tuple[str, ...] = ()
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and all(getattr(self, name) == getattr(other, name) for name in self.__slots__)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in self.__slots__)})"
+
+
+class Fetch(_Value):
+    """Request: read these records. Answered by a dict from id to the record, or to a `Failure`."""
+
+    __slots__ = ("ids",)
+
+    def __init__(self, ids: tuple[str, ...]) -> None:
+        self.ids = ids
+
+
+class Ask(_Value):
+    """Request: ask the owners of these keys, all of them, for the current version. Answered by a dict from key to the version's id, or to
+    a `Failure`."""
+
+    __slots__ = ("keys",)
+
+    def __init__(self, keys: tuple[str, ...]) -> None:
+        self.keys = keys
+
+
+class Replan(_Value, Generic[R]):
+    """Request: make a new plan in place of `plan` from the changed records, by key. Answered by the new plan, or by a `Failure`."""
+
+    __slots__ = ("changed", "plan")
+
+    def __init__(self, plan: R, changed: dict[str, R]) -> None:
+        self.plan = plan
+        self.changed = changed
+
+
+class Failure(_Value):
+    """Answer: the port raised `error`, or did not answer in time."""
+
+    __slots__ = ("error", "timed_out")
+
+    def __init__(self, error: BaseException | None = None, timed_out: bool = False) -> None:
+        self.error = error
+        self.timed_out = timed_out or isinstance(error, TimeoutError)
+
+
+class Cleared(_Value, Generic[R]):
+    """The action may go out: every declared premise of `plan` was current when its owner answered.
+
+    Args:
+        plan: the plan that was validated; the new one where the fence replanned.
+        basis: declared key to the version that the plan rests on, for instance to be passed on to a tool as the expected version.
+        replanned: whether `plan` is a new one.
+    """
+
+    __slots__ = ("basis", "plan", "replanned")
+
+    def __init__(self, plan: R, basis: dict[str, str], replanned: bool = False) -> None:
+        self.plan = plan
+        self.basis = basis
+        self.replanned = replanned
+
+
+Request: TypeAlias = Fetch | Ask | Replan[R]
+Steps: TypeAlias = Generator[Request[R], Any, Cleared[R]]
+
+
+class Seen:
+    """What a fence remembers of its owners between calls: the last verified head of each key and those known to be superseded.
+
+    Safe to share between threads. Forgetting loses only the detection of owners that go back, which the paper assumes do not exist; so both
+    bounds are safe, and keep the memory of a fence that lives long from growing.
+
+    Args:
+        max_keys: keys remembered; beyond that the one noted first is forgotten.
+        max_ids: superseded versions remembered per key.
+    """
+
+    __slots__ = ("_lock", "_max_ids", "_max_keys", "_noted", "_past", "clock", "heads")
+
+    def __init__(self, max_keys: int = 65_536, max_ids: int = 1_024) -> None:
+        self.heads: dict[str, str] = {}
+        self.clock = 0
+        self._noted: dict[str, int] = {}
+        self._past: dict[str, dict[str, None]] = {}
+        self._max_keys = max_keys
+        self._max_ids = max_ids
+        self._lock = Lock()
+
+    def __repr__(self) -> str:
+        return f"<Seen: {len(self.heads)} keys>"
+
+    def older(self, key: str, head: str) -> bool:
+        """Whether `head` is known to have been superseded."""
+        past = self._past.get(key)
+        return past is not None and head in past
+
+    def note(self, key: str, head: str, asked: int, before: Sequence[str] = ()) -> None:
+        """Remember that the owner answered `head`, a verified version of `key`, to a question put when the clock stood at `asked`.
+
+        Args:
+            key, head, asked: as above.
+            before: versions that are certainly older than `head`.
+        """
+        with self._lock:
+            past = self._past.get(key)
+            if past is None:
+                past = self._open(key)
+                if not before:  # the first answer of all, made quick: an agent that lives for one plan sees no other kind
+                    self.clock = self._noted[key] = self.clock + 1
+                    self.heads[key] = head
+                    return
+            elif head in past:
+                return
+            last = self.heads.get(key)
+            older = [version for version in before if version != head]
+            # A head noted after the question was put may be the newer of the two.
+            if last is not None and last != head and (last in older or self._noted[key] <= asked):
+                older.append(last)
+                last = None
+            if last is None:
+                self.clock = self._noted[key] = self.clock + 1
+                self.heads[key] = head
+            past.update(dict.fromkeys(older))
+            while len(past) > self._max_ids:
+                del past[next(iter(past))]
+
+    def _open(self, key: str) -> dict[str, None]:
+        if len(self._past) >= self._max_keys:
+            oldest = next(iter(self._past))
+            for table in (self._past, self.heads, self._noted):
+                table.pop(oldest, None)
+        past = self._past[key] = {}
+        return past
+
+
+def protocol(plan: R, declared: Iterable[str], *, memory: Seen | None = None, max_records: int = MAX_RECORDS) -> Steps[R]:
+    """Validate `plan` for one action, replanning at most once: a generator of requests that returns `Cleared`.
+
+    Args:
+        plan: the plan, in hand; it is not fetched, its ancestors are.
+        declared: D(a), the keys that the action depends on. With none the lineage is still walked, but no owner is asked.
+        memory: what earlier calls saw; none by default.
+        max_records: ancestors read before the lineage counts as too large.
+
+    Raises:
+        Halt: whatever could not be verified, or changed again.
+        TypeError: `declared` is a single string, or `plan` is not a record.
+
+    >>> steps = protocol(plan, ["order/42"])        # doctest: +SKIP
+    >>> next(steps)                                 # doctest: +SKIP
+    Fetch(ids=('r3',))
+    """
+    if isinstance(declared, str):
+        raise TypeError(f"the declared keys must be a list, not the single string {declared!r}; write [{declared!r}]")
+    if not isinstance(getattr(plan, "id", None), str):
+        raise TypeError(f"the plan must be a record with an id, not {plan!r}")
+    keys = tuple(dict.fromkeys(declared))
+    seen = Seen() if memory is None else memory
+    replanned = False
+    while True:
+        lineage, basis, split = yield from _walk(plan, keys, max_records)
+        asked = seen.clock
+        answers = (yield Ask(keys)) if keys else {}
+        changed = _compare(keys, answers, basis, split, lineage, seen, asked)
+        if not changed:
+            return Cleared(plan, basis, replanned)
+        heads = yield from _current(changed, lineage, seen, asked)
+        if replanned:
+            key = next(iter(changed))
+            raise Halt(Reason.CHANGED_AGAIN, key, f"now {changed[key]!r}")
+        for key, head in heads.items():
+            if head.removed:
+                raise Halt(Reason.REMOVED, key)
+        answer = yield Replan(plan, heads)
+        if not isinstance(getattr(answer, "id", None), str):
+            _halt(Reason.REPLAN_FAILED, plan.id, answer)
+        plan = answer
+        replanned = True
+
+
+def step(steps: Steps[R], answer: Any) -> Request[R] | Cleared[R]:
+    """Hand `answer` to the protocol (None to start it) and return its next request, or the clearance. All that a driver has to call.
+
+    Raises:
+        Halt: as `protocol` does.
+    """
+    try:
+        return steps.send(answer)
+    except StopIteration as done:
+        cleared: Cleared[R] = done.value
+        return cleared
+
+
+def _walk(
+    plan: R, keys: tuple[str, ...], max_records: int
+) -> Generator[Request[R], Any, tuple[dict[str, R], dict[str, str], tuple[str, ...]]]:
+    """The lineage by id, F(x) by key, and the keys of which the plan rests on two versions at once (F holds one of them)."""
+    premises: dict[str, str | None] = dict.fromkeys(keys)
+    repeated: dict[str, None] = {}
+    looks_cyclic = False
+    lineage = {plan.id: plan}
+    generation = [plan]
+    while True:
+        ahead: dict[str, None] = {}
+        for record in generation:
+            try:
+                key, parents = record.key, record.parents
+                if key in premises:
+                    if premises[key] is None:
+                        premises[key] = record.id
+                    else:
+                        repeated[key] = None
+                if parents.__class__ is not tuple:
+                    parents = _listed(parents)
+                for parent in parents:
+                    if parent in lineage:
+                        looks_cyclic = True
+                    else:
+                        ahead[parent] = None
+            except (AttributeError, TypeError):  # no such field, or a key or parents that are no names
+                _halt(Reason.MALFORMED_ANSWER, record.id, record)
+        if not ahead:
+            break
+        if len(lineage) + len(ahead) > max_records + 1:
+            raise Halt(Reason.LINEAGE_TOO_LARGE, plan.id, f"limit {max_records}")
+        ids = tuple(ahead)
+        generation = _accept(ids, (yield Fetch(ids)), lineage)
+    if looks_cyclic:
+        _refuse_cycle(plan, lineage)
+    split = _resolve(plan, premises, repeated, lineage) if repeated else ()
+    for key, version in premises.items():
+        if version is None:
+            raise Halt(Reason.NOT_IN_LINEAGE, key)
+    return lineage, premises, split  # type: ignore[return-value]
+
+
+def _accept(ids: tuple[str, ...], answers: Mapping[str, Any], lineage: dict[str, R]) -> list[R]:
+    """The records answered for `ids`, which join the lineage."""
+    generation: list[R] = []
+    for name in ids:
+        record: Any = answers.get(name)
+        try:
+            right = record.id == name
+        except AttributeError:
+            right = False
+        if not right:
+            _halt(Reason.MISSING_PARENT if record is None or isinstance(record, Failure) else Reason.MALFORMED_ANSWER, name, record)
+        lineage[name] = record
+        generation.append(record)
+    return generation
+
+
+def _resolve(plan: R, premises: dict[str, str | None], repeated: Iterable[str], lineage: Mapping[str, R]) -> tuple[str, ...]:
+    """Put F(x) of the repeated keys into `premises`, and return those of them with two versions at once."""
+    split: tuple[str, ...] = ()
+    for key in repeated:
+        reached = _reached(plan, key, lineage)
+        premises[key] = reached[0]
+        if len(reached) > 1:
+            split = (*split, key)
+    return split
+
+
+def _reached(plan: R, key: str, lineage: Mapping[str, R]) -> list[str]:
+    """Versions of `key` reached from the plan on a path with no other version of it before them, in the order of the walk."""
+    reached, visited, stack = [], {plan.id}, [plan]
+    while stack:
+        record = stack.pop()
+        if record.key == key:
+            reached.append(record.id)
+            continue
+        for parent in reversed(record.parents):
+            if parent not in visited:
+                visited.add(parent)
+                stack.append(lineage[parent])
+    return reached
+
+
+def _refuse_cycle(plan: R, lineage: Mapping[str, R]) -> None:
+    on_path, done = {plan.id}, set()
+    stack = [(plan.id, iter(plan.parents))]
+    while stack:
+        name, parents = stack[-1]
+        for parent in parents:
+            if parent in on_path:
+                raise Halt(Reason.CYCLE, parent)
+            if parent not in done:
+                on_path.add(parent)
+                stack.append((parent, iter(lineage[parent].parents)))
+                break
+        else:
+            stack.pop()
+            on_path.discard(name)
+            done.add(name)
+
+
+def _compare(
+    keys: tuple[str, ...],
+    answers: Mapping[str, Any],
+    basis: Mapping[str, str],
+    split: tuple[str, ...],
+    lineage: Mapping[str, R],
+    seen: Seen,
+    asked: int,
+) -> dict[str, str]:
+    """The declared keys whose head is not the plan's premise, with that head.
+
+    All answers are looked at before the first bad one halts: what the good ones say is worth remembering.
+    """
+    changed: dict[str, str] = {}
+    halt: tuple[Reason, str, Any] | None = None
+    heads = seen.heads
+    for key in keys:
+        head = answers.get(key)
+        if not head or not isinstance(head, str):
+            halt = halt or (_refusal(head), key, head)
+        elif head == basis[key] and key not in split:
+            if heads.get(key) == head:
+                continue
+            if seen.older(key, head):
+                halt = halt or (Reason.OLDER_HEAD, key, head)
+            else:
+                seen.note(key, head, asked)  # verified: the walk found it as a version of this key
+        elif seen.older(key, head) or any(record.key == key and record.supersedes == head for record in lineage.values()):
+            halt = halt or (Reason.OLDER_HEAD, key, head)
+        else:
+            changed[key] = head
+    if halt is not None:
+        _halt(*halt)
+    return changed
+
+
+def _current(changed: Mapping[str, str], lineage: Mapping[str, R], seen: Seen, asked: int) -> Generator[Request[R], Any, dict[str, R]]:
+    """The records of the changed heads by key, each verified and then remembered as seen.
+
+    Also after the replan, where a change halts anyway: only then is "changed again" told from "answered for another key".
+    """
+    ids = tuple(dict.fromkeys(head for head in changed.values() if head not in lineage))
+    answers = (yield Fetch(ids)) if ids else {}
+    heads: dict[str, R] = {}
+    halt: tuple[Reason, str, Any] | None = None
+    for key, head in changed.items():
+        record: Any = lineage[head] if head in lineage else answers.get(head)
+        reason = _fault_of(record, key, head)
+        if reason is not None:
+            halt = halt or ((reason, key, head) if reason is Reason.WRONG_KEY else (reason, head, record))
+            continue
+        heads[key] = record
+        # A plan's premises were committed before the plan, so an owner that now answers otherwise has superseded them all.
+        seen.note(key, head, asked, [old.id for old in lineage.values() if old.key == key])
+    if halt is not None:
+        _halt(*halt)
+    return heads
+
+
+def _fault_of(record: Any, key: str, head: str) -> Reason | None:
+    """What is wrong with `record` as the head `head` of `key`, or None."""
+    if record is None or isinstance(record, Failure):
+        return Reason.MISSING_HEAD
+    try:
+        version, of_key, _ = record.id, record.key, record.removed
+    except AttributeError:
+        return Reason.MALFORMED_ANSWER
+    if version != head:
+        return Reason.MALFORMED_ANSWER
+    return None if of_key == key else Reason.WRONG_KEY
+
+
+def _listed(parents: Any) -> tuple[str, ...]:
+    """Parents as decoded from JSON are a list. A string is iterable too, and would be walked letter by letter."""
+    if not isinstance(parents, tuple | list):
+        raise TypeError
+    return tuple(parents)
+
+
+def _refusal(answer: Any) -> Reason:
+    if not isinstance(answer, Failure):
+        return Reason.MALFORMED_ANSWER
+    return Reason.OWNER_TIMEOUT if answer.timed_out else Reason.OWNER_UNAVAILABLE
+
+
+def _halt(reason: Reason, about: str, answer: Any) -> NoReturn:
+    """Raise the halt for a bad answer, caused by the port's exception. Values stay out of the message: they may be long or private."""
+    if isinstance(answer, Failure):
+        detail = "" if answer.error is None else f"{type(answer.error).__name__}: {answer.error}".removesuffix(": ")
+        raise Halt(reason, about, detail) from answer.error
+    shown = repr(answer) if answer is None or isinstance(answer, str) else f"a {type(answer).__name__}"
+    raise Halt(reason, about, f"got {shown}") from None

@@ -1,0 +1,109 @@
+"""Values of keys: realistic texts, and the values that a scenario leaves to a strategy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings
+from hypothesis import strategies as st
+from hypothesis.errors import HypothesisException
+from hypothesis.strategies import SearchStrategy
+from msgspec.structs import replace
+
+from fencecheck.model import Scenario
+from fencecheck.strategies._arguments import BadArgument, check_count, check_scenario
+from fencecheck.worlds import FAMILIES, Family, keys_of, text_for
+
+VERSIONS = 8
+"""Values that are drawn for each key: more updates than a smallest interleaving has."""
+
+
+def values(family: Family = "delivery", key: str | None = None) -> SearchStrategy[str]:
+    """Realistic values of a key: addresses, time windows, fares, made by Faker from a drawn seed, so that they are replayed exactly.
+
+    In `Scenario(values={key: values(...)})` all values that are drawn differ; elsewhere use `st.lists(values(), unique=True)`.
+
+    Args:
+        family: `delivery`, `booking` or `deployment`.
+        key: the key; by default the requirement of the family. A key that the family does not name gets notes.
+
+    Raises:
+        BadArgument: there is no such family, or the key is no text.
+    """
+    if family not in FAMILIES:
+        raise BadArgument(f"values(): there is no family {family!r}: use {', '.join(FAMILIES)}")
+    if key is not None and not isinstance(key, str):
+        raise BadArgument(f"values(): key must be a text, not {key!r}")
+    name = keys_of(family, 1)[0] if key is None else key
+    return st.integers(0, 2**32 - 1).map(lambda seed: text_for(family, name, seed=seed))
+
+
+def concrete(scenario: Scenario, seed: int = 0) -> Scenario:
+    """The scenario with each strategy in `values` replaced by a tuple of values drawn from it, all different. For use before a run.
+
+    The same scenario and seed give the same values, as long as the strategies, the version of Hypothesis and the constants in the modules
+    that it looks into (those of the program under test) stay the same. No value occurs twice in the scenario, and no text is part of
+    another one wherever a strategy can give enough of them. A strategy that gives fewer than eight values is not asked for more: further
+    versions get a made-up text.
+
+    Raises:
+        BadArgument: an argument cannot be used, or nothing new can be drawn from a strategy.
+    """
+    check_scenario("concrete", scenario)
+    check_count("concrete", "seed", seed, 0)
+    open_keys = [key for key, drawn in scenario.values.items() if isinstance(drawn, SearchStrategy)]
+    if not open_keys:
+        return scenario
+    taken = [value for key, drawn in scenario.values.items() if key not in open_keys for value in drawn]
+    found = {}
+    for number, key in enumerate(open_keys):
+        found[key] = _distinct(key, scenario.values[key], taken, seed * len(open_keys) + number)
+        taken += found[key]
+    return replace(scenario, values={**scenario.values, **found})
+
+
+def _distinct(key: str, strategy: SearchStrategy[Any], taken: list[Any], number: int) -> tuple[Any, ...]:
+    """Values that can be told apart, from each other and from `taken`."""
+    sample, chosen = _sample(key, strategy, number), list[Any]()
+    for differ in (_far_apart, _unequal):
+        for value in sample:
+            if len(chosen) < VERSIONS and all(differ(value, other) for other in (*taken, *chosen)) and value != "":
+                chosen.append(value)
+    if not chosen:
+        raise BadArgument(f"concrete(): the strategy for {key!r} gives no value that is not empty and differs from all others")
+    return tuple(chosen)
+
+
+def _far_apart(one: Any, two: Any) -> bool:
+    """Whether two values cannot be taken for each other, not even as parts of texts."""
+    if isinstance(one, str) and isinstance(two, str):
+        return one not in two and two not in one
+    return _unequal(one, two)
+
+
+def _unequal(one: Any, two: Any) -> bool:
+    return bool(one != two)
+
+
+def _sample(key: str, strategy: SearchStrategy[Any], number: int) -> list[Any]:
+    """Values in the order in which Hypothesis draws them from this seed: nothing is stored, and nothing is read from a database."""
+    drawn: list[Any] = []
+
+    @settings(
+        max_examples=10 * VERSIONS,
+        phases=[Phase.generate],
+        database=None,
+        deadline=None,
+        verbosity=Verbosity.quiet,
+        suppress_health_check=list(HealthCheck),
+    )
+    @seed(number)
+    @given(strategy)
+    def collect(value: Any) -> None:
+        drawn.append(value)
+
+    try:
+        collect()
+    except HypothesisException as error:
+        raise BadArgument(f"concrete(): nothing can be drawn from the strategy for {key!r}: {error}") from error
+    return drawn

@@ -44,7 +44,7 @@ def needed(history: History, line: Timeline, agent: str, plan: str | None, until
         if type(entry) is Landed:
             if entry.fired and (type(entry.what) is Replan or (type(entry.what) is Restart and entry.what.agent == agent)):
                 return True
-        elif getattr(entry, "agent", None) == agent and not getattr(entry, "in_event", False) and _reason(entry, i, line, keys, own, ids):
+        elif getattr(entry, "agent", None) == agent and not getattr(entry, "in_event", False) and _reason(entry, i, history, line, keys, own, ids):
             return True
     return False
 
@@ -57,14 +57,19 @@ def _first_served(history: History, agent: str, until: int) -> dict[str, tuple[s
     return own
 
 
-def _reason(entry: object, i: int, line: Timeline, keys: tuple[str, ...], own: dict[str, tuple[str, ...]], ids: list[str]) -> bool:
+def _reason(entry: object, i: int, history: History, line: Timeline, keys: tuple[str, ...], own: dict[str, tuple[str, ...]], ids: list[str]) -> bool:
     if isinstance(entry, Read | Head):
-        return entry.key in keys and (i in line.failed or entry.version not in own.get(entry.key, ()))
+        return entry.key in keys and (i in line.failed or entry.version not in own.get(entry.key, ()) or _removed(history, entry.version))
     if type(entry) is Memory:
         return entry.key in keys and entry.version is not None and entry.version not in own.get(entry.key, ())
     if type(entry) is Fetch:
         return entry.answer != "ok" and entry.id in ids
     return type(entry) is Act and entry.outcome != "done"
+
+
+def _removed(history: History, id: str | None) -> bool:
+    record = history.records.get(id) if id is not None else None
+    return record is not None and record.removed
 
 
 def halting_agent(history: History) -> str:

@@ -45,6 +45,7 @@ class Runner:
         if own is not None and scenario is not None and scenario != own:
             raise BadInput(f"{self.name} brings its own scenario: keys, declared keys and depth cannot be chosen for it")
         self.takes_scenario = own is None
+        self.runtime_name = self._probe.runtime
         self.scenario = _concrete(own or scenario or _default_world())
         self.own_store = has_own_store(self._probe)
         self.missing = missing_hooks(self._probe)

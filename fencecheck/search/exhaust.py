@@ -1,0 +1,154 @@
+"""Every interleaving of up to so many events, fewest first, so that the first failure is minimal by construction.
+
+The reduced search places an event only right before a point that depends on it, or that depends on a later event of the same block: an update
+before a delivery before a look into memory. It extends an episode only at later points of that same episode, since an event can make points
+of its own. The full search places every event before every point; the tests compare the two.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from fencecheck.history import Derive, History
+from fencecheck.interleaving import CorruptParent, Event, MissingParent, Replan, Restart, What
+from fencecheck.judge.evidence import lineage
+from fencecheck.run.simulate import Runner
+from fencecheck.search.placing import Object, Point, depend, asks_declared, event_touches, every, points_of
+
+Touch = tuple[frozenset[Object], frozenset[Object]]
+
+
+class Episode(Struct, frozen=True):
+    """One episode that a search ran.
+
+    Args:
+        new: whether all its events fired; otherwise it is a smaller episode again.
+    """
+
+    dropped: tuple[tuple[str, str], ...]
+    events: tuple[Event, ...]
+    history: History
+    new: bool
+
+    @property
+    def size(self) -> int:
+        """Number of events and dropped declarations."""
+        return len(self.events) + len(self.dropped)
+
+
+def episodes(
+    runner: Runner,
+    max_events: int,
+    *,
+    kinds: tuple[str, ...] | None = None,
+    full: bool = False,
+    assume_broken: frozenset[str] = frozenset(),
+) -> Iterator[Episode]:
+    """Runs all interleavings of up to `max_events` events, fewest first.
+
+    Args:
+        kinds: the event kinds to use; by default all that the system can receive.
+        full: whether to place every event before every point.
+        assume_broken: assumptions that events may break.
+    """
+    search = _Search(runner, max_events, kinds if kinds is not None else runner.kinds, full or runner.own_store, assume_broken)
+    return search.run()
+
+
+class _Search:
+    def __init__(self, runner: Runner, most: int, kinds: tuple[str, ...], full: bool, assume_broken: frozenset[str]) -> None:
+        self.runner, self.most, self.full = runner, most, full
+        self.drop = "dropped-declaration" in kinds or kinds == runner.kinds
+        first = runner.run()
+        places = max((len(lineage(first.records, id)[0]) for id in _derived(first)), default=1) + 1
+        self.all = every(runner.scenario, kinds, places, assume_broken)
+        self.queue: list[list[tuple[tuple[tuple[str, str], ...], tuple[Event, ...]]]] = [[] for _ in range(most + 1)]
+        droppable = asks_declared(first) if self.drop else ()
+        for size in range(min(most, len(droppable)) + 1):
+            for dropped in itertools.combinations(droppable, size):
+                self.queue[size].append((dropped, ()))
+
+    def run(self) -> Iterator[Episode]:
+        for size in range(self.most + 1):
+            for dropped, events in self.queue[size]:
+                history = self.runner.run(dropped, events)
+                new = len(history.fired) == len(events)
+                yield Episode(dropped, events, history, new)
+                if new and size < self.most:
+                    self._extend(dropped, events, history, self.most - size)
+            self.queue[size] = []
+
+    def _extend(self, dropped: tuple[tuple[str, str], ...], events: tuple[Event, ...], history: History, room: int) -> None:
+        after = events[-1].at if events else -1
+        for point in points_of(history):
+            if point.number <= after:
+                continue
+            for block in self._blocks(history, point, room):
+                longer = events + tuple(Event(point.number, what) for what in block)
+                self.queue[len(dropped) + len(longer)].append((dropped, longer))
+
+    def _blocks(self, history: History, point: Point, room: int) -> Iterator[tuple[What, ...]]:
+        """Sequences of events worth trying right before `point`, each of which the point or a later one of them depends on."""
+        touches = self._touches(history, point)
+        here: Touch = (point.reads, point.writes)
+        ends = [i for i, touch in touches.items() if self.full or self._everywhere(i, point) or depend(touch, here)]
+        block: tuple[int, ...]
+        blocks: list[tuple[int, ...]] = [(i,) for i in ends]
+        while blocks:
+            longer: list[tuple[int, ...]] = []
+            for block in blocks:
+                yield tuple(self.all[i] for i in block)
+                if len(block) < room:
+                    longer += self._prepended(block, touches, set(ends))
+            blocks = longer
+
+    def _prepended(self, block: tuple[int, ...], touches: dict[int, Touch], ends: set[int]) -> list[tuple[int, ...]]:
+        found = []
+        for i, touch in touches.items():
+            linked = i in ends or any(depend(touch, touches[j]) for j in block)
+            # of two independent neighbours only one order is tried
+            ordered = self.full or depend(touch, touches[block[0]]) or i <= block[0]
+            if linked and ordered:
+                found.append((i, *block))
+        return found
+
+    def _everywhere(self, i: int, point: Point) -> bool:
+        """Whether the event reaches the system otherwise than through a port: by a hook of the adapter, or by unwinding it."""
+        what = self.all[i]
+        return isinstance(what, Replan) or (isinstance(what, Restart) and what.agent == point.agent)
+
+    def _touches(self, history: History, point: Point) -> dict[int, Touch]:
+        """What each event would read and write if it landed right before `point`, by its index; those that cannot fire are left out."""
+        ids = _lineage_before(history, point.index)
+        scenario = self.runner.scenario
+        found: dict[int, Touch] = {}
+        for i, what in enumerate(self.all):
+            record = None
+            if isinstance(what, MissingParent | CorruptParent) and isinstance(what.place, int):
+                if what.place >= len(ids):
+                    continue
+                record = ids[what.place]
+            found[i] = event_touches(what, scenario, record)
+        return found
+
+
+def _derived(history: History) -> list[str]:
+    return [entry.id for entry in history.entries if type(entry) is Derive]
+
+
+def _lineage_before(history: History, index: int) -> list[str]:
+    """The lineage, breadth first, of the record that was derived last before the entry `index`."""
+    latest = next((entry.id for entry in reversed(history.entries[:index]) if type(entry) is Derive), None)
+    if latest is None:
+        return []
+    order, queue = {latest: None}, [latest]
+    for id in queue:
+        record = history.records.get(id)
+        for parent in record.parents if record is not None else ():
+            if parent not in order:
+                order[parent] = None
+                queue.append(parent)
+    return list(order)

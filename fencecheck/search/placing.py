@@ -1,0 +1,174 @@
+"""Where an event is worth placing: right before a point that depends on it.
+
+A system sees an event only when a port call touches the event's key, owner, record or tool. So each point has a set of objects that it
+reads and each event a set that it writes or reads, and an event placed anywhere else lands unseen until the next point that depends on it:
+both placements are one episode. Objects are pairs, such as `("head", key)` or `("mode", owner)`.
+
+Marks take no time, so what the judge reads at a mark counts for the point before it: an update that lands after that point comes too late to
+make the validation torn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from fencecheck.history import Act, Declared, Derive, Fetch, Head, History, Landed, Memory, Pause, Read, Seam, Validated, is_point
+from fencecheck.interleaving import (
+    CORRUPT_HOWS,
+    DISHONEST,
+    OUTAGE_HOWS,
+    TOOL_HOWS,
+    UPDATE_HOWS,
+    CorruptParent,
+    Deliver,
+    Event,
+    MissingParent,
+    Outage,
+    Replan,
+    Restart,
+    Restore,
+    ToolFault,
+    Update,
+    What,
+    kind_of,
+)
+from fencecheck.model import Scenario
+
+Object = tuple[str, str]
+Objects = frozenset[Object]
+_PLAN: Objects = frozenset({("plan", "")})
+
+
+class Point:
+    """One point of an episode: its number, its agent, and the objects that it reads and writes."""
+
+    __slots__ = ("agent", "index", "number", "reads", "writes")
+
+    def __init__(self, number: int, index: int, agent: str, reads: Objects, writes: Objects) -> None:
+        self.number, self.index, self.agent, self.reads, self.writes = number, index, agent, reads, writes
+
+
+def points_of(history: History) -> list[Point]:
+    """The points of an episode with what each touches."""
+    owner = {key: name for name, keys in history.scenario.owners.items() for key in keys}
+    all_true = frozenset(("head", key) for key in history.scenario.keys)
+    true_keys = frozenset(("head", key) for action in history.scenario.actions for key in (*action.depends_on, *(action.declared or ())))
+    if any(action.keys_of is not None for action in history.scenario.actions):
+        true_keys = all_true
+    found: list[Point] = []
+    for i, entry in enumerate(history.entries):
+        if type(entry) is Validated and found:
+            found[-1].reads |= true_keys
+        if not is_point(entry):
+            continue
+        reads, writes = _touches(entry, owner, true_keys, history)
+        found.append(Point(len(found), i, entry.agent, reads, writes))  # type: ignore[union-attr]
+    return found
+
+
+def _touches(entry: object, owner: dict[str, str], true_keys: Objects, history: History) -> tuple[Objects, Objects]:
+    match entry:
+        case Read(agent=agent, key=key):
+            versions = {("rec", id) for id in history.versions.get(key, ())}
+            return frozenset({("head", key), ("mode", owner.get(key, "")), ("heads-record", key), *versions}), frozenset({("mem", key)})
+        case Head(key=key):
+            return frozenset({("head", key), ("mode", owner.get(key, ""))}), frozenset()
+        case Memory(key=key):
+            return frozenset({("mem", key)}), frozenset()
+        case Fetch(id=id):
+            key_of = history.records[id].key if id in history.records else None
+            return frozenset({("rec", id), *((("heads-record", key_of),) if key_of is not None else ())}), frozenset()
+        case Derive(id=id):
+            return frozenset(), frozenset({("plan", ""), ("rec", id)})
+        case Act(action=name):
+            action = history.scenario.action(name)
+            writes = frozenset(("head", key) for key in (action.writes if action else ()))
+            return true_keys | {("tool", action.tool if action else name)}, writes
+        case Pause() | Seam():
+            return frozenset(), frozenset()
+    raise TypeError(f"{type(entry).__name__} is not a point")
+
+
+def event_touches(what: What, scenario: Scenario, record: str | None = None) -> tuple[Objects, Objects]:
+    """What an event reads and writes. `record` is the record that its place came to."""
+    match what:
+        case Update(key=key):
+            return frozenset({("head", key)}), frozenset({("head", key)})
+        case Deliver(key=key):
+            return frozenset({("head", key)}), frozenset({("mem", key)})
+        case Replan():
+            heads = {("head", key) for key in scenario.keys} | {("mode", owner) for owner in scenario.owners}
+            return frozenset(heads | {("mem", key) for key in scenario.keys}), frozenset({("plan", "")})
+        case Outage(owner=owner) | Restore(owner=owner):
+            return frozenset(), frozenset({("mode", owner)})
+        case MissingParent(place=str(key)):
+            return frozenset({("head", key)}), frozenset({("heads-record", key)})
+        case MissingParent():
+            return _PLAN, frozenset({("rec", record)} if record is not None else ())
+        case CorruptParent():
+            # a second version of a key can be served only where there is one
+            return _PLAN | {("head", key) for key in scenario.keys}, frozenset({("rec", record)} if record is not None else ())
+        case ToolFault(tool=tool):
+            return frozenset(), frozenset({("tool", tool)})
+        case Restart():
+            return frozenset(), frozenset({("process", "")})
+
+
+def every(scenario: Scenario, kinds: Iterable[str], places: int, assume_broken: frozenset[str] = frozenset()) -> list[What]:
+    """All events of these kinds in this scenario, simplest first.
+
+    Args:
+        places: number of places in a lineage, the plan itself included.
+        assume_broken: assumptions that the search may break, such as `honest-owners`.
+    """
+    kinds = set(kinds)
+    hows = [how for how in OUTAGE_HOWS if "honest-owners" in assume_broken or how not in DISHONEST]
+    keys, owners = scenario.keys, tuple(scenario.owners)
+    tools = tuple(dict.fromkeys(action.tool for action in scenario.actions))
+    ancestors = range(1, places)
+    found: list[What] = []
+    found += [Update(key, how) for how in UPDATE_HOWS for key in keys]
+    found += [Deliver(key) for key in keys]
+    found += [Outage(owner, how) for how in hows for owner in owners]
+    found += [Restore(owner) for owner in owners]
+    found += [MissingParent(place) for place in (*ancestors, *keys)]
+    found += [CorruptParent(place, corrupt) for corrupt in CORRUPT_HOWS for place in ancestors]
+    found += [ToolFault(tool, fault) for fault in TOOL_HOWS for tool in tools]
+    found += [Restart(agent) for agent in scenario.agents]
+    found += [Replan(task) for task in scenario.tasks]
+    return [what for what in found if kind_of(what) in kinds]
+
+
+def push_right(history: History, events: tuple[Event, ...]) -> tuple[Event, ...]:
+    """Moves each event right before the first point that depends on it, which changes nothing but the name of the episode.
+
+    Two events keep their order where one depends on the other. An event on which nothing depends stays where it is.
+    """
+    landed = [entry for entry in history.entries if type(entry) is Landed and entry.fired]
+    all_points = points_of(history)
+    placed: list[Event] = []
+    for entry, event in reversed(list(zip(landed, events, strict=True))):
+        reads, writes = event_touches(event.what, history.scenario, entry.record)
+        bound = min((later.at for later in placed if depend((reads, writes), event_touches(later.what, history.scenario, None))), default=None)
+        at = event.at if type(event.what) in (Restart, Replan) else _first_dependent(all_points, event.at, reads, writes)
+        at = event.at if at is None else at
+        placed.append(Event(at if bound is None else min(at, bound), event.what))
+    return tuple(sorted(reversed(placed), key=lambda event: event.at))
+
+
+def _first_dependent(all_points: list[Point], at: int, reads: Objects, writes: Objects) -> int | None:
+    for point in all_points[at:]:
+        if depend((reads, writes), (point.reads, point.writes)):
+            return point.number
+    return None
+
+
+def depend(one: tuple[Objects, Objects], two: tuple[Objects, Objects]) -> bool:
+    """Whether one of two steps writes what the other reads or writes."""
+    return bool(one[1] & (two[0] | two[1])) or bool(one[0] & two[1])
+
+
+def asks_declared(history: History) -> tuple[tuple[str, str], ...]:
+    """The declarations that can be dropped: those that the system asked `kit.declared` for."""
+    asked = {entry.action: entry.keys for entry in history.entries if type(entry) is Declared}
+    return tuple((name, key) for name, keys in asked.items() for key in keys)

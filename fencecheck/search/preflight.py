@@ -1,0 +1,101 @@
+"""Before any search: does the system act at all, and does one interleaving always give one history?
+
+The empty interleaving is run, one with an update that fires, the empty one again, and the empty one in a fresh process with another hash
+seed. A difference within this process that the fresh process does not share is a state leak of the adapter; any other is nondeterminism.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from fencecheck.errors import BadInput, CouldNotRun, Nondeterministic
+from fencecheck.history import Act, Entry, History, first_difference
+from fencecheck.interleaving import Event, Update
+from fencecheck.run.loading import reference
+from fencecheck.run.simulate import Runner
+
+FRESH_TIMEOUT_S = 120
+
+
+def preflight(runner: Runner, *, fresh_process: bool = True) -> list[str]:
+    """Checks `runner`'s system.
+
+    Args:
+        fresh_process: whether to run it in a process of its own too.
+
+    Returns:
+        What was checked, and what could not be, as clauses for the report.
+
+    Raises:
+        CouldNotRun: it never acts, or one run leaves something behind for the next.
+        Nondeterministic: two runs of one interleaving differ.
+    """
+    first = runner.run()
+    _acts(runner, first)
+    for key in runner.scenario.keys:
+        if "update" in runner.kinds:
+            runner.run((), (Event(0, Update(key)),))
+    again = runner.run()
+    elsewhere = _in_fresh_process(runner) if fresh_process else None
+    at = first_difference(first, again)
+    if at is not None:
+        what = _difference(first, again, at)
+        if elsewhere is not None and first_difference(first, elsewhere) is None:
+            raise CouldNotRun(f"{runner.name} leaks state from one episode into the next: {what}: build all state in setup(), none at class or module level")
+        raise Nondeterministic(f"{runner.name} is not deterministic: two runs of one interleaving differ: {what}")
+    if elsewhere is None:
+        return ["deterministic (checked in this process only)" if fresh_process else "deterministic (checked in this process)"]
+    at = first_difference(first, elsewhere)
+    if at is not None:
+        raise Nondeterministic(f"{runner.name} is not deterministic: a fresh process does otherwise: {_difference(first, elsewhere, at)}")
+    return ["deterministic (checked, in a fresh process too)"]
+
+
+def _acts(runner: Runner, history: History) -> None:
+    if history.effects:
+        return
+    ended = history.ended
+    how = {"returned": "run() returned", "halted": "it halted", "crashed": "it crashed", "stuck": "it was stuck"}[ended.how]
+    detail = f" ({ended.detail})" if ended.detail else ""
+    tried = any(type(entry) is Act for entry in history.entries)
+    right = "its act had no effect" if tried else "call kit.act(...) where the system calls the outside"
+    raise CouldNotRun(f"{runner.name} never acts, even without any event: {how}{detail}, so there is nothing to judge: {right}")
+
+
+def _difference(one: History, two: History, at: int) -> str:
+    def said(history: History) -> str:
+        entry: Entry | None = history.entries[at] if at < len(history.entries) else None
+        return repr(entry) if entry is not None else "the end"
+
+    return f"entry {at} is {said(one)} in one and {said(two)} in the other"
+
+
+def _in_fresh_process(runner: Runner) -> History | None:
+    """The empty interleaving as a new interpreter runs it, or None where it cannot load the system."""
+    from fencecheck import codec
+
+    name = reference(runner.system)
+    if name is None:
+        return None
+    with tempfile.TemporaryDirectory() as folder:
+        scenario = Path(folder) / "scenario.json"
+        if runner.takes_scenario:
+            from fencecheck.interleaving import Interleaving
+
+            scenario.write_bytes(codec.encode_interleaving(Interleaving(runner.scenario)))
+        out = Path(folder) / "history.jsonl"
+        command = [sys.executable, "-m", "fencecheck.search.fresh", name, str(scenario) if runner.takes_scenario else "-", str(out)]
+        seed = "1" if os.environ.get("PYTHONHASHSEED") != "1" else "2"
+        environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+        done = subprocess.run(command, capture_output=True, text=True, timeout=FRESH_TIMEOUT_S, env=environment, check=False)
+        if done.returncode != 0 or not out.is_file():
+            last = (done.stderr.strip().splitlines() or ["no message"])[-1]
+            raise CouldNotRun(f"{runner.name} runs here but not in a fresh process: {last}")
+        try:
+            return codec.decode_history(out.read_bytes())
+        except BadInput:
+            return None

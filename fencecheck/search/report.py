@@ -1,0 +1,114 @@
+"""What a check comes to: a value that the terminal, JSON and pytest only render."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from fencecheck.history import History
+from fencecheck.interleaving import Event, Interleaving
+from fencecheck.judge import Finding, Level
+
+VerdictName = Literal["held", "violated", "inconclusive"]
+EXIT_STATUS: dict[VerdictName, int] = {"held": 0, "violated": 1, "inconclusive": 3}
+
+
+class Bound(Struct, frozen=True):
+    """How far a search went: up to so many events, so many examples, or to the end of the space (`complete`, at so many events)."""
+
+    kind: Literal["events", "examples", "complete"]
+    value: int | None
+
+
+class Failure(Struct):
+    """One finding that fails the check, with the smallest interleaving that was found for it.
+
+    Args:
+        history: that interleaving run once more, with source lines.
+        number: how many episodes showed this finding.
+        case: path of the case file, if one was written.
+        test: path of the runnable pytest file, if one was written.
+    """
+
+    code: str
+    finding: Finding
+    interleaving: Interleaving
+    history: History
+    number: int = 1
+    case: str | None = None
+    test: str | None = None
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """Its events."""
+        return self.interleaving.events
+
+
+class Report(Struct):
+    """The result of one check of one system.
+
+    Args:
+        system: its name.
+        reference: how another process loads it, or None.
+        verdict: held, violated or inconclusive.
+        why: for an inconclusive verdict, why.
+        level: the level that was asked for.
+        strongest: the strongest level at which no violation was seen, or None.
+        engine: exhaust or explore.
+        placements: how events were placed: before each point that depends on them, or before every point.
+        episodes: how many were judged.
+        counts, fired: as in `Tally`.
+        missing: kinds of event that could not be sent, with the hook that each needs.
+        beyond: safety findings of stronger levels, with the number of episodes.
+        noticed: findings that do not fail this check, with the number of episodes.
+        assumed: what the verdict rests on, each with how it was checked.
+        runtime: the runtime of the system.
+        own_scenario: whether the system brings its scenario.
+        seconds: how long it took.
+    """
+
+    system: str
+    verdict: VerdictName
+    level: Level
+    engine: Literal["exhaust", "explore"]
+    bound: Bound
+    episodes: int
+    counts: dict[str, int]
+    fired: dict[str, int]
+    failures: list[Failure]
+    missing: dict[str, str] = {}
+    beyond: dict[str, int] = {}
+    noticed: dict[str, int] = {}
+    assumed: list[str] = []
+    strongest: Level | None = None
+    why: str = ""
+    placements: str = "dependent"
+    reference: str | None = None
+    runtime: str = "sync"
+    own_scenario: bool = False
+    seconds: float = 0.0
+
+    @property
+    def exit_status(self) -> int:
+        """0 held, 1 violated, 3 inconclusive."""
+        return EXIT_STATUS[self.verdict]
+
+    def as_json(self) -> dict[str, Any]:
+        """The object that `--json` writes for this system."""
+        return {
+            "system": self.system,
+            "verdict": self.verdict,
+            "level": self.level,
+            "engine": self.engine,
+            "episodes": self.episodes,
+            "bound": {"kind": self.bound.kind, "value": self.bound.value},
+            "counts": self.counts,
+            "events_fired": self.fired,
+            "findings": [{"code": f.code, "message": f.finding.message, "case": f.case} for f in self.failures],
+            "events_missing": self.missing,
+            "strongest_level": self.strongest,
+            "beyond": self.beyond,
+            "noticed": self.noticed,
+            "why": self.why,
+        }

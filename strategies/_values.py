@@ -7,6 +7,7 @@ from typing import Any
 from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings
 from hypothesis import strategies as st
 from hypothesis.errors import HypothesisException
+from hypothesis.internal.conjecture.providers import AVAILABLE_PROVIDERS, HypothesisProvider
 from hypothesis.strategies import SearchStrategy
 from msgspec.structs import replace
 
@@ -14,6 +15,7 @@ from fencecheck.model import Scenario
 from fencecheck.strategies._arguments import BadArgument, check_count, check_scenario
 from fencecheck.worlds import FAMILIES, Family, keys_of, text_for
 
+_BACKEND = "fencecheck-no-constants"
 VERSIONS = 8
 """Values that are drawn for each key: more updates than a smallest interleaving has."""
 
@@ -41,10 +43,9 @@ def values(family: Family = "delivery", key: str | None = None) -> SearchStrateg
 def concrete(scenario: Scenario, seed: int = 0) -> Scenario:
     """The scenario with each strategy in `values` replaced by a tuple of values drawn from it, all different. For use before a run.
 
-    The same scenario and seed give the same values, as long as the strategies, the version of Hypothesis and the constants in the modules
-    that it looks into (those of the program under test) stay the same. No value occurs twice in the scenario, and no text is part of
-    another one wherever a strategy can give enough of them. A strategy that gives fewer than eight values is not asked for more: further
-    versions get a made-up text.
+    The same scenario and seed give the same values in every process, as long as the version of Hypothesis stays the same. No value
+    occurs twice in the scenario, and no text is part of another one wherever a strategy can give enough of them. A strategy may give
+    fewer than eight values: further versions get a made-up text.
 
     Raises:
         BadArgument: an argument cannot be used, or nothing new can be drawn from a strategy.
@@ -85,6 +86,16 @@ def _unequal(one: Any, two: Any) -> bool:
     return bool(one != two)
 
 
+class _NoConstants(HypothesisProvider):
+    """Hypothesis's own source of choices, without the constants of whatever modules happen to be loaded: one seed, one sample."""
+
+    def _maybe_draw_constant(self, *args: Any, **kwargs: Any) -> None:
+        return None
+
+
+AVAILABLE_PROVIDERS[_BACKEND] = f"{__name__}.{_NoConstants.__name__}"
+
+
 def _sample(key: str, strategy: SearchStrategy[Any], number: int) -> list[Any]:
     """Values in the order in which Hypothesis draws them from this seed: nothing is stored, and nothing is read from a database."""
     drawn: list[Any] = []
@@ -94,6 +105,7 @@ def _sample(key: str, strategy: SearchStrategy[Any], number: int) -> list[Any]:
         phases=[Phase.generate],
         database=None,
         deadline=None,
+        backend=_BACKEND,
         verbosity=Verbosity.quiet,
         suppress_health_check=list(HealthCheck),
     )

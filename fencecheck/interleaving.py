@@ -114,9 +114,9 @@ class Restart(Struct, frozen=True, tag="restart", repr_omit_defaults=True, forbi
     agent: str = "agent"
 
 
-What = Union[Update, Deliver, Replan, Outage, Restore, MissingParent, CorruptParent, ToolFault, Restart]  # noqa: UP007 (msgspec reads it)
+What = Union[Update, Deliver, Outage, Restore, MissingParent, CorruptParent, ToolFault, Restart, Replan]  # noqa: UP007 (msgspec reads it)
 KINDS: dict[str, type[Struct]] = {kind.__struct_config__.tag: kind for kind in get_args(What)}
-"""Event kinds by the name that the command line and JSON use."""
+"""Event kinds by the name that the command line and JSON use, simplest first: the order in which every engine prefers them."""
 
 
 def kind_of(what: What) -> str:

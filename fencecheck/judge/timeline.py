@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from fencecheck.history import Act, Derive, Fetch, Halted, Head, History, Landed, Read, Truth, Validated
 from fencecheck.interleaving import Restart
 from fencecheck.judge.evidence import lineage
@@ -98,7 +100,8 @@ class Timeline:
         ids = self._history.versions.get(key, ())
         if entry.version == (ids[0] if ids else None) and (agent, key) not in self._seen:
             return
-        place = ids.index(entry.version) if entry.version in ids else -1
+        version = entry.version
+        place = ids.index(version) if version is not None and version in ids else -1
         if place < self._seen.get((agent, key), 0):
             self.failed.add(i)
         else:
@@ -163,7 +166,7 @@ class Timeline:
         return planner.plan if planner is not None else None
 
 
-_STEPS = {
+_STEPS: dict[type, Any] = {
     Read: Timeline._answer,
     Head: Timeline._answer,
     Fetch: Timeline._fetch,

@@ -302,7 +302,7 @@ class Kit:
 
         return AioPorts(self)
 
-    def _version(self, id: str) -> str:
+    def _version(self, id: Any) -> str:
         return self._landing.names.get(id, id) if self._own_store else id
 
     def _call(self, via: Callable[[], Any], failed: Callable[[], None]) -> Generator[Any, Any, Any]:

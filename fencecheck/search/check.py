@@ -13,7 +13,7 @@ from fencecheck.judge import ALWAYS_FAIL, FINDINGS, LEVELS, Level, judge
 from fencecheck.model import Scenario
 from fencecheck.run.loading import reference
 from fencecheck.run.simulate import Runner, SystemLike
-from fencecheck.search.exhaust import episodes
+from fencecheck.search.exhaust import episodes, order_of
 from fencecheck.search.placing import push_right
 from fencecheck.search.preflight import preflight
 from fencecheck.search.report import Bound, Failure, Report, VerdictName
@@ -107,7 +107,7 @@ def _validate(engine: str, level: str, max_events: int | None, examples: int) ->
 
 def _exhaust(runner: Runner, most: int, level: Level, fails: frozenset[str], broken: frozenset[str]) -> Tally:
     """Every interleaving, until all of the size of the first failure have been run."""
-    tally = Tally()
+    tally = Tally(order_of(runner, broken))
     stop_after = most
     for episode in episodes(runner, most, assume_broken=broken):
         if episode.size > stop_after:

@@ -8,12 +8,12 @@ of its own. The full search places every event before every point; the tests com
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from msgspec import Struct
 
 from fencecheck.history import Derive, History
-from fencecheck.interleaving import CorruptParent, Event, MissingParent, Replan, Restart, What
+from fencecheck.interleaving import KINDS, CorruptParent, Event, MissingParent, Replan, Restart, What
 from fencecheck.judge.evidence import lineage
 from fencecheck.run.simulate import Runner
 from fencecheck.search.placing import Object, Point, depend, asks_declared, event_touches, every, points_of
@@ -56,6 +56,15 @@ def episodes(
     """
     search = _Search(runner, max_events, kinds if kinds is not None else runner.kinds, full or runner.own_store, assume_broken)
     return search.run()
+
+
+def order_of(runner: Runner, assume_broken: frozenset[str] = frozenset()) -> Callable[[tuple[Event, ...]], list[tuple[int, int]]]:
+    """A key by which interleavings of one size are compared: simplest events first, then the earliest points.
+
+    Hypothesis shrinks to the same one, since it draws an event as what happens, then where.
+    """
+    rank = {what: i for i, what in enumerate(every(runner.scenario, KINDS, runner.horizon, assume_broken))}
+    return lambda events: sorted((rank.get(event.what, len(rank)), event.at) for event in events)
 
 
 class _Search:

@@ -115,7 +115,7 @@ def event_touches(what: What, scenario: Scenario, record: str | None = None) -> 
 
 
 def every(scenario: Scenario, kinds: Iterable[str], places: int, assume_broken: frozenset[str] = frozenset()) -> list[What]:
-    """All events of these kinds in this scenario, simplest first.
+    """All events of these kinds in this scenario, simplest first: in the order in which the strategies shrink.
 
     Args:
         places: number of places in a lineage, the plan itself included.
@@ -125,15 +125,15 @@ def every(scenario: Scenario, kinds: Iterable[str], places: int, assume_broken: 
     hows = [how for how in OUTAGE_HOWS if "honest-owners" in assume_broken or how not in DISHONEST]
     keys, owners = scenario.keys, tuple(scenario.owners)
     tools = tuple(dict.fromkeys(action.tool for action in scenario.actions))
-    ancestors = range(1, places)
+    ancestors = range(places)
     found: list[What] = []
-    found += [Update(key, how) for how in UPDATE_HOWS for key in keys]
+    found += [Update(key, how) for key in keys for how in UPDATE_HOWS]
     found += [Deliver(key) for key in keys]
-    found += [Outage(owner, how) for how in hows for owner in owners]
+    found += [Outage(owner, how) for owner in owners for how in hows]
     found += [Restore(owner) for owner in owners]
     found += [MissingParent(place) for place in (*ancestors, *keys)]
-    found += [CorruptParent(place, corrupt) for corrupt in CORRUPT_HOWS for place in ancestors]
-    found += [ToolFault(tool, fault) for fault in TOOL_HOWS for tool in tools]
+    found += [CorruptParent(place, corrupt) for place in ancestors for corrupt in CORRUPT_HOWS]
+    found += [ToolFault(tool, fault) for tool in tools for fault in TOOL_HOWS]
     found += [Restart(agent) for agent in scenario.agents]
     found += [Replan(task) for task in scenario.tasks]
     return [what for what in found if kind_of(what) in kinds]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from msgspec import Struct
@@ -41,20 +42,28 @@ class Shown(Struct):
     events: tuple[Event, ...]
     number: int = 1
 
+    @property
+    def size(self) -> int:
+        """Number of events and dropped declarations."""
+        return len(self.events) + len(self.dropped)
+
 
 class Tally:
     """Counts over episodes.
+
+    Args:
+        order: what comes first among interleavings of one size; by default the one that was seen first.
 
     Attributes:
         episodes: how many were added.
         counts: by the names in `COUNTS`.
         fired: event kind to the number of episodes in which one fired; `dropped-declaration` among them.
-        shown: finding code to the first episode that shows it.
+        shown: finding code to the smallest episode that shows it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, order: Callable[[tuple[Event, ...]], Any] | None = None) -> None:
         self.episodes = 0
-        self.acted_without_events = False
+        self._order = order
         self.counts: dict[str, int] = dict.fromkeys(COUNTS, 0)
         self.fired: dict[str, int] = {}
         self.shown: dict[str, Shown] = {}
@@ -76,8 +85,11 @@ class Tally:
             shown = self.shown.get(code)
             if shown is None:
                 self.shown[code] = Shown(finding, dropped, events)
-            else:
-                shown.number += 1
+                continue
+            shown.number += 1
+            if self._order is not None and len(events) + len(dropped) == shown.size:
+                if (dropped, self._order(events)) < (shown.dropped, self._order(shown.events)):
+                    shown.finding, shown.dropped, shown.events = finding, dropped, events
 
     def failing(self, level: Level, fail_on: frozenset[str]) -> dict[str, Shown]:
         """The findings that fail a check, by code."""

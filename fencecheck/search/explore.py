@@ -1,0 +1,130 @@
+"""Interleavings drawn and shrunk by Hypothesis, for what exhaustion cannot reach: larger worlds, more events, mixed kinds.
+
+Hypothesis adapts what it draws, so its examples are no independent sample: they are counted, and carry no confidence bound.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import seed as seeded
+from hypothesis.errors import HypothesisWarning
+
+from fencecheck.interleaving import Event, Interleaving
+from fencecheck.judge import Finding, Level, counts_at, judge
+from fencecheck.run.simulate import Runner
+from fencecheck.search.placing import every, push_right
+from fencecheck.search.tally import Shown, Tally
+from fencecheck.strategies import interleavings
+
+REPLANNED = 2
+"""Events land before twice as many points as an episode without events has: an episode with one replan has about as many."""
+
+
+class _Found(Exception):
+    """Ends an example that shows a finding."""
+
+
+def explore_into(
+    runner: Runner, examples: int, seed: int, max_events: int, level: Level, fail_on: frozenset[str], assume_broken: frozenset[str]
+) -> Tally:
+    """Draws examples until one fails, shrinks it, and adds up what was seen.
+
+    Args:
+        examples: how many to draw.
+        seed: the same seed draws the same examples.
+        max_events: most events in one.
+        level, fail_on: what counts as failing.
+        assume_broken: assumptions that events may break.
+
+    Returns:
+        The counts of all examples drawn; of a failing finding, the smallest interleaving that shrinking came to.
+    """
+    hunt = _Hunt(runner, level, fail_on)
+    drawn = interleavings(
+        runner.scenario,
+        max_events=max_events,
+        kinds=runner.kinds,
+        horizon=REPLANNED * runner.horizon,
+        drop_declarations=True,
+        assume_broken=assume_broken,
+    )
+
+    @seeded(seed)
+    @settings(
+        max_examples=examples,
+        database=None,
+        deadline=None,
+        phases=[Phase.generate, Phase.shrink],
+        report_multiple_bugs=False,
+        suppress_health_check=list(HealthCheck),
+        print_blob=False,
+    )
+    @given(drawn)
+    def property_(interleaving: Interleaving) -> None:
+        hunt.run(interleaving)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", HypothesisWarning)
+        try:
+            property_()
+        except _Found:
+            hunt.keep_smallest()
+    return hunt.tally
+
+
+class _Hunt:
+    def __init__(self, runner: Runner, level: Level, fail_on: frozenset[str]) -> None:
+        self.runner, self.level, self.fail_on = runner, level, fail_on
+        self.tally = Tally()
+        self.code: str | None = None
+        self.last: tuple[Finding, tuple[tuple[str, str], ...], tuple[Event, ...]] | None = None
+
+    def run(self, interleaving: Interleaving) -> None:
+        """Runs one example; once a finding was seen, only that finding fails an example, so that it is this one that is shrunk."""
+        history = self.runner.run(interleaving.dropped, interleaving.events)
+        judgement = judge(history)
+        if self.code is None:
+            self.tally.add(interleaving.dropped, interleaving.events, judgement, history.fired)
+        for finding in judgement.findings:
+            fails = finding.code in self.fail_on and counts_at(finding.code, self.level)
+            if fails and self.code in (None, finding.code):
+                self.code = finding.code
+                self.last = (finding, interleaving.dropped, interleaving.events)
+                raise _Found(finding.code)
+
+    def keep_smallest(self) -> None:
+        """Keeps the last failing example, which is the one that shrinking came to, without what did not fire and in its standard placement."""
+        assert self.last is not None
+        finding, dropped, events = self.last
+        for code in self.tally.failing(self.level, self.fail_on):
+            del self.tally.shown[code]  # seen on the way, and not shrunk
+        fired = self.runner.run(dropped, events).fired
+        if self._fails(dropped, fired):
+            events = self._simplified(dropped, fired)
+            pushed = push_right(self.runner.run(dropped, events), events)
+            events = pushed if self._fails(dropped, pushed) else events
+        self.tally.shown[finding.code] = Shown(finding, dropped, events)
+
+    def _fails(self, dropped: tuple[tuple[str, str], ...], events: tuple[Event, ...]) -> bool:
+        return any(finding.code == self.code for finding in judge(self.runner.run(dropped, events)).findings)
+
+    def _simplified(self, dropped: tuple[tuple[str, str], ...], events: tuple[Event, ...]) -> tuple[Event, ...]:
+        """Replaces each event by the simplest that fails in its place.
+
+        Hypothesis changes what an event is and where it lands one at a time, and so stops where both would have to change at once.
+        """
+        simplest = every(self.runner.scenario, self.runner.kinds, self.runner.horizon)
+        for i, event in enumerate(events):
+            others = events[:i] + events[i + 1 :]
+            rank = simplest.index(event.what) if event.what in simplest else len(simplest)
+            for what in simplest[:rank]:
+                here = next((at for at in range(event.at + self.runner.horizon) if self._fails(dropped, _sorted(others, Event(at, what)))), None)
+                if here is not None:
+                    return self._simplified(dropped, _sorted(others, Event(here, what)))
+        return events
+
+
+def _sorted(events: tuple[Event, ...], one: Event) -> tuple[Event, ...]:
+    return tuple(sorted((*events, one), key=lambda event: event.at))

@@ -1,0 +1,97 @@
+"""Runs a stored case again: does it still fail, has it been fixed, or does it no longer fit the system?"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+from fencecheck import __version__
+from fencecheck.codec import Case, anchored
+from fencecheck.errors import BadInput
+from fencecheck.history import History
+from fencecheck.interleaving import Deliver, Outage, Restore, ToolFault, Update, What, kind_of
+from fencecheck.judge import Finding, judge
+from fencecheck.model import Scenario
+from fencecheck.run.landing import Anchored
+from fencecheck.run.simulate import Runner, SystemLike
+from fencecheck.search.report import Failure, Report
+
+Status = Literal["fails", "no longer fails", "stale case"]
+EXIT_STATUS: dict[Status, int] = {"fails": 1, "no longer fails": 0, "stale case": 3}
+
+
+class Replay(Struct):
+    """What came of it.
+
+    Args:
+        finding: the stored finding as it was seen again, if it was.
+        message: one sentence for people.
+    """
+
+    status: Status
+    history: History
+    message: str
+    finding: Finding | None = None
+
+    @property
+    def exit_status(self) -> int:
+        """1 fails, 0 no longer fails, 3 stale case."""
+        return EXIT_STATUS[self.status]
+
+
+def case_of(report: Report, failure: Failure) -> Case:
+    """What is stored of a failure: its events anchored on labels, so that an unrelated port call added later moves none of them."""
+    return Case(
+        __version__,
+        report.reference or report.system,
+        None if report.own_scenario else failure.interleaving.scenario,
+        failure.interleaving.dropped,
+        anchored(failure.history, failure.events),
+        report.level,
+        failure.code,
+        failure.finding.key,
+        failure.finding.message,
+    )
+
+
+def replay(case: Case, system: SystemLike) -> Replay:
+    """Runs a case on a system.
+
+    Raises:
+        BadInput: the case is of a system that brings its own scenario, and this one does not, or the other way round.
+    """
+    with Runner(system, case.scenario if _takes_scenario(system) else None) as runner:
+        if runner.takes_scenario != (case.scenario is not None):
+            raise BadInput(f"the case is of the system {case.system!r}, whose scenario does not fit {runner.name}: name the right system")
+        unknown = _unknown(case, runner.scenario)
+        anchors = Anchored(tuple((event.label, event.occurrence, event.what) for event in case.events))
+        history = runner.run(case.dropped, anchors=anchors, lines=True)
+    gone = unknown or [f"'{label} #{number}'" for label, number, _ in anchors.left]
+    findings = [finding for finding in judge(history).findings if finding.code == case.code]
+    same = [finding for finding in findings if finding.key == case.key] or findings
+    if gone and not same:
+        message = f"stale case: {runner.name} no longer has {', '.join(gone)}, before which an event of the case lands: save the case anew"
+        return Replay("stale case", history, message)
+    if same:
+        return Replay("fails", history, same[0].message, same[0])
+    return Replay("no longer fails", history, f"no longer fails: {runner.name} does not show {case.code} in this interleaving any more")
+
+
+def _takes_scenario(system: SystemLike) -> bool:
+    return getattr(system, "scenario", None) is None
+
+
+def _unknown(case: Case, scenario: Scenario) -> list[str]:
+    """What the events of a case name that the system's scenario no longer has."""
+    return [name for event in case.events if (name := _missing_name(event.what, scenario)) is not None]
+
+
+def _missing_name(what: What, scenario: Scenario) -> str | None:
+    if isinstance(what, Update | Deliver) and what.key not in scenario.keys:
+        return f"the key {what.key!r} of the {kind_of(what)}"
+    if isinstance(what, Outage | Restore) and what.owner not in scenario.owners:
+        return f"the owner {what.owner!r} of the {kind_of(what)}"
+    if isinstance(what, ToolFault) and what.tool not in {action.tool for action in scenario.actions}:
+        return f"the tool {what.tool!r} of the {kind_of(what)}"
+    return None

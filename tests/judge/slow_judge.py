@@ -1,0 +1,627 @@
+"""The slow, plain second judge: ARCHITECTURE.md, "The judge, exactly", one small function per sentence.
+
+It keeps no state, is quadratic or worse, and works every question out anew from the entries. The fast judge is tested against it, so it
+shares nothing with it but the values. Where the specification can be read in two ways, the reading taken is said at the function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from fencecheck.history import Act, Derive, Ended, Fetch, Halted, Head, History, Landed, Memory, Pause, Read, Truth, Validated, is_point
+from fencecheck.interleaving import Replan, Restart, Update
+from fencecheck.model import Action
+
+Found = tuple[str, int, str | None]
+
+
+@dataclass(frozen=True)
+class SlowVerdict:
+    """What the slow judge says: findings as (code, index of the entry, key or None), and the counts by the names of `Judgement`."""
+
+    findings: frozenset[Found]
+    counts: dict[str, Any]
+
+    @property
+    def codes(self) -> set[str]:
+        """The codes found."""
+        return {code for code, _, _ in self.findings}
+
+
+def slow_judge(history: History) -> SlowVerdict:
+    """Judge one history."""
+    found: set[Found] = set()
+    for i in effects(history):
+        found |= findings_of_effect(history, i)
+    found |= {("duplicate-act", i, None) for i in duplicates(history)}
+    found |= {("unbounded-replan", i, None) for i in unbounded_replans(history)}
+    found |= {("needless-replan", i, None) for i in needless_replans(history)}
+    found |= findings_of_end(history)
+    return SlowVerdict(frozenset(found), counts(history))
+
+
+def counts(history: History) -> dict[str, Any]:
+    """The fields of `Judgement` beside the findings."""
+    pairs = [(i, x) for i in effects(history) for x in declared(history, i)]
+    return {
+        "outcome": outcome(history),
+        "effects": len(effects(history)),
+        "replans": len(replans(history)),
+        "needless_replans": len(needless_replans(history)),
+        "duplicates": len(duplicates(history)),
+        "refused": sum(type(e) is Act and e.outcome in ("refused", "precondition-failed", "key-reused") for e in history.entries),
+        "misreported": sum(is_misreported(history, i, x) for i, x in pairs),
+        "value_current": sum(is_value_current(history, i, x) for i, x in pairs),
+        "omitted": sum(is_omitting(history, i) for i in effects(history)),
+        "unmarked": sum(is_unmarked(history, i) for i in effects(history)),
+        "recovered": outcome(history) == "completed" and bool(replans(history)),
+    }
+
+
+# The effect and its keys
+
+
+def effects(history: History) -> list[int]:
+    """Indices of the effects."""
+    return [i for i, e in enumerate(history.entries) if type(e) is Act and e.effect]
+
+
+def action_of(history: History, act: Act) -> Action:
+    """The action of the scenario that is carried out."""
+    action = history.scenario.action(act.action)
+    assert action is not None, f"{act.action} is no action of the scenario"
+    return action
+
+
+def depended(history: History, i: int) -> tuple[str, ...]:
+    """D*: the true dependencies of the effect at i."""
+    act = history.entries[i]
+    return act.depends_on if act.depends_on is not None else tuple(action_of(history, act).true_keys(act.args))
+
+
+def declared(history: History, i: int) -> tuple[str, ...]:
+    """D: the declared keys of the effect at i, minus the dropped. What `declared` does not say is all of D*."""
+    act = history.entries[i]
+    action = action_of(history, act)
+    said = act.declared if act.declared is not None else action.declared
+    said = said if said is not None else depended(history, i)
+    return tuple(dict.fromkeys(x for x in said if (act.action, x) not in history.dropped))
+
+
+# Evidence
+
+
+def key_of(history: History, version: str | None) -> str | None:
+    """The key of the record `version`, None where there is no record or no key."""
+    record = history.records.get(version)
+    return record.key if record is not None else None
+
+
+def are_equal(history: History, one: str, two: str) -> bool:
+    """Equal versions: the same id, or two records of the same key, neither removed, with equal values."""
+    if one == two:
+        return True
+    a, b = history.records.get(one), history.records.get(two)
+    if a is None or b is None or a.key is None or a.key != b.key or a.removed or b.removed:
+        return False
+    return a.value == b.value
+
+
+def subtrees(args: Any) -> Iterator[Any]:
+    """`args` and everything in it; the keys of a dict are not part of it."""
+    yield args
+    inner = args.values() if isinstance(args, dict) else args if isinstance(args, list | tuple) else ()
+    for item in inner:
+        yield from subtrees(item)
+
+
+def versions_in_args(history: History, i: int, x: str) -> set[str]:
+    """V(x). `Act.versions`, where it is not None, replaces it for every key."""
+    act = history.entries[i]
+    if act.versions is not None:
+        return set(act.versions.get(x, ()))
+    candidates = [v for v in history.versions.get(x, []) if v in history.records and not history.records[v].removed]
+    return {v for v in candidates if any(history.records[v].value == part for part in subtrees(act.args))}
+
+
+def versions_in_basis(history: History, i: int, x: str) -> set[str]:
+    """B(x), as a set of at most one."""
+    basis = history.entries[i].basis or {}
+    return {basis[x]} if x in basis else set()
+
+
+def lineage(history: History, plan: str | None) -> set[str]:
+    """Every id reached from `plan`, itself included, without stopping."""
+    reached: set[str] = set()
+    ahead = [plan] if plan is not None else []
+    while ahead:
+        at = ahead.pop()
+        if at not in reached:
+            reached.add(at)
+            ahead += history.records[at].parents if at in history.records else ()
+    return reached
+
+
+def is_complete(history: History, plan: str | None) -> bool:
+    """Whether there is a plan and every id of its lineage is a record."""
+    return plan is not None and all(record in history.records for record in lineage(history, plan))
+
+
+def versions_in_lineage(history: History, plan: str | None, x: str) -> set[str]:
+    """L(x): the first x-version on each path up from `plan`, itself included."""
+    found: set[str] = set()
+    passed: set[str] = set()
+    ahead = [plan] if plan is not None else []
+    while ahead:
+        at = ahead.pop()
+        if key_of(history, at) == x:
+            found.add(at)
+        elif at not in passed:
+            passed.add(at)
+            ahead += history.records[at].parents if at in history.records else ()
+    return found
+
+
+def evidence(history: History, i: int, x: str) -> list[set[str]]:
+    """The kinds of evidence of x that are present, each a set of versions."""
+    kinds = [
+        versions_in_args(history, i, x),
+        versions_in_basis(history, i, x),
+        versions_in_lineage(history, history.entries[i].plan, x),
+    ]
+    return [kind for kind in kinds if kind]
+
+
+def admits(history: History, i: int, x: str, h: str | None) -> bool:
+    """Whether the evidence of x admits version h. Evidence that is not there admits anything."""
+    if h is None:
+        return not evidence(history, i, x)
+    in_lineage = versions_in_lineage(history, history.entries[i].plan, x)
+    in_basis = versions_in_basis(history, i, x)
+    in_args = versions_in_args(history, i, x)
+    return (
+        all(are_equal(history, v, h) for v in in_lineage)
+        and all(are_equal(history, v, h) for v in in_basis)
+        and (not in_args or any(are_equal(history, v, h) for v in in_args))
+    )
+
+
+def excludes(history: History, i: int, x: str, h: str | None) -> bool:
+    """Evidence of x is present and does not admit h."""
+    return bool(evidence(history, i, x)) and not admits(history, i, x, h)
+
+
+def is_by_value(history: History, i: int, x: str, h: str | None) -> bool:
+    """Whether h is admitted by value: a version of the lineage or the basis is not h itself."""
+    named = versions_in_lineage(history, history.entries[i].plan, x) | versions_in_basis(history, i, x)
+    return admits(history, i, x, h) and any(v != h for v in named)
+
+
+# Truth
+
+
+def written(history: History, act: Act) -> list[tuple[str, str]]:
+    """Key and version of what an act committed."""
+    return list(zip(action_of(history, act).writes, act.wrote, strict=False))
+
+
+def committed(history: History, j: int) -> list[tuple[str, str]]:
+    """Key and version of what the entry at j committed."""
+    match history.entries[j]:
+        case Landed(what=Update(key=key), fired=True, version=str(version)):
+            return [(key, version)]
+        case Act() as act:
+            return written(history, act)
+        case Derive(id=id):
+            key = key_of(history, id)
+            return [(key, id)] if key is not None else []
+        case Truth(key=key, version=version):
+            return [(key, version)]
+        case _:
+            return []
+
+
+def truth(history: History, x: str, j: int) -> str | None:
+    """The version of x that is current at index j: the last committed before it, else the first."""
+    before = [version for k in range(j) for key, version in committed(history, k) if key == x]
+    first = history.versions.get(x) or [None]
+    return before[-1] if before else first[0]
+
+
+# Window, mark and answers
+
+
+def is_by(entry: Any, agent: str, *kinds: type) -> bool:
+    """An entry of one of `kinds` that `agent` made itself, not within a Replan event."""
+    return type(entry) in kinds and entry.agent == agent and not getattr(entry, "in_event", False)
+
+
+def is_restart_of(entry: Any, agent: str) -> bool:
+    """A fired restart of `agent`."""
+    return type(entry) is Landed and entry.fired and type(entry.what) is Restart and entry.what.agent == agent
+
+
+def planning_point(history: History, i: int) -> int:
+    """Where the effect at i was planned; -1 where nothing shows it."""
+    act = history.entries[i]
+    made_of = lineage(history, act.plan)
+    derives = [j for j in range(i) if type(history.entries[j]) is Derive and history.entries[j].id in made_of]
+    if derives:
+        return derives[-1]
+    named = {v for x in declared(history, i) for kind in evidence(history, i, x) for v in kind}
+    supplied = [j for j in range(i) if supplies(history.entries[j], act.agent) in named]
+    return supplied[-1] if supplied else -1
+
+
+def supplies(entry: Any, agent: str) -> str | None:
+    """The version that an ok read, a memory or an ok fetch by `agent` gave it."""
+    if is_by(entry, agent, Read) and entry.answer == "ok":
+        return entry.version
+    if is_by(entry, agent, Memory):
+        return entry.version
+    if is_by(entry, agent, Fetch) and entry.answer == "ok":
+        return entry.id
+    return None
+
+
+def window_start(history: History, i: int) -> int:
+    """The largest of -1, the planning point and the agent's last pause, restart or act before i."""
+    agent = history.entries[i].agent
+    breaks = [j for j in range(i) if is_by(history.entries[j], agent, Pause, Act) or is_restart_of(history.entries[j], agent)]
+    return max([-1, planning_point(history, i), *breaks])
+
+
+def mark(history: History, i: int) -> int | None:
+    """The last `Validated` by the agent in the window whose keys cover D."""
+    agent, need = history.entries[i].agent, set(declared(history, i))
+    inside = range(max(window_start(history, i), 0), i)
+    marks = [j for j in inside if is_by(history.entries[j], agent, Validated) and need <= set(history.entries[j].keys)]
+    return marks[-1] if marks else None
+
+
+def window(history: History, i: int) -> range:
+    """The indices of the window: its start is in it, its end is not."""
+    end = mark(history, i)
+    return range(max(window_start(history, i), 0), i if end is None else end)
+
+
+def answers(history: History, i: int) -> list[int]:
+    """The agent's answers in the window of the effect at i."""
+    return [j for j in window(history, i) if is_by(history.entries[j], history.entries[i].agent, Read, Head)]
+
+
+def fails(history: History, j: int) -> bool:
+    """Whether the answer at j fails: not ok, of an unknown version, or of one older than the agent was served, or wrote, before."""
+    asked = history.entries[j]
+    order = history.versions.get(asked.key, [])
+    newest = -1
+    for entry in history.entries[:j]:
+        if is_by(entry, asked.agent, Act):
+            places = [order.index(version) for key, version in written(history, entry) if key == asked.key and version in order]
+            newest = max([newest, *places])
+        elif is_by(entry, asked.agent, Read, Head) and entry.key == asked.key and not is_bad(entry, order, newest):
+            newest = order.index(entry.version)
+    return is_bad(asked, order, newest)
+
+
+def is_bad(answer: Read | Head, order: list[str], newest: int) -> bool:
+    """Whether an answer fails after one was served that stands at `newest` in `order`."""
+    return answer.answer != "ok" or answer.version not in order or order.index(answer.version) < newest
+
+
+def judged_by(history: History, i: int, x: str) -> int | None:
+    """Index of the answer that x is judged by, None where it is judged by the truth."""
+    if x in (history.entries[i].expect or {}) or mark(history, i) is None:
+        return None
+    good = [j for j in answers(history, i) if history.entries[j].key == x and not fails(history, j)]
+    return good[-1] if good else None
+
+
+def instant(history: History, i: int, x: str) -> str | None:
+    """The version against which x is judged."""
+    marked, answer = mark(history, i), judged_by(history, i, x)
+    if x in (history.entries[i].expect or {}) or marked is None:
+        return truth(history, x, i)
+    return history.entries[answer].version if answer is not None else truth(history, x, marked)
+
+
+# Findings of an effect
+
+
+def findings_of_effect(history: History, i: int) -> set[Found]:
+    """All findings of the effect at i."""
+    rules = {
+        "stale-act": is_stale,
+        "unverified-act": is_unverified,
+        "no-evidence": has_no_evidence,
+        "torn-validation": is_torn,
+        "raced-act": is_raced,
+    }
+    found: set[Found] = {(code, i, x) for code, rule in rules.items() for x in declared(history, i) if rule(history, i, x)}
+    found |= {("provenance-mismatch", i, x) for x in depended(history, i) if is_mismatched(history, i, x)}
+    if has_unverified_lineage(history, i):
+        found.add(("unverified-act", i, None))
+    return found
+
+
+def is_stale(history: History, i: int, x: str) -> bool:
+    """stale-act."""
+    return excludes(history, i, x, instant(history, i, x))
+
+
+def is_unverified(history: History, i: int, x: str) -> bool:
+    """unverified-act of a key: absent from a complete lineage, or its last answer failed."""
+    act = history.entries[i]
+    if is_complete(history, act.plan) and not versions_in_lineage(history, act.plan, x):
+        return True
+    asked = [j for j in answers(history, i) if history.entries[j].key == x]
+    return bool(asked) and x not in (act.expect or {}) and fails(history, asked[-1])
+
+
+def has_unverified_lineage(history: History, i: int) -> bool:
+    """unverified-act without a key: some record of the lineage was last fetched and not ok."""
+    act = history.entries[i]
+    made_of = lineage(history, act.plan)
+    last = {history.entries[j].id: history.entries[j].answer for j in window(history, i) if is_by(history.entries[j], act.agent, Fetch)}
+    return bool(answers(history, i)) and any(answer != "ok" for id, answer in last.items() if id in made_of)
+
+
+def has_no_evidence(history: History, i: int, x: str) -> bool:
+    """no-evidence."""
+    return not evidence(history, i, x) and not is_complete(history, history.entries[i].plan)
+
+
+def is_mismatched(history: History, i: int, x: str) -> bool:
+    """provenance-mismatch: two kinds of evidence have no equal versions."""
+    kinds = evidence(history, i, x)
+    pairs = [(one, two) for n, one in enumerate(kinds) for two in kinds[n + 1 :]]
+    return any(not any(are_equal(history, a, b) for a in one for b in two) for one, two in pairs)
+
+
+def is_misreported(history: History, i: int, x: str) -> bool:
+    """Counted: current by an answer that was not the truth when it was given, and not by that truth."""
+    answer = judged_by(history, i, x)
+    if answer is None or is_stale(history, i, x):
+        return False
+    real = truth(history, x, answer)
+    return history.entries[answer].version != real and excludes(history, i, x, real)
+
+
+def is_torn(history: History, i: int, x: str) -> bool:
+    """torn-validation."""
+    marked = mark(history, i)
+    if marked is None or x in (history.entries[i].expect or {}) or is_stale(history, i, x) or is_misreported(history, i, x):
+        return False
+    return excludes(history, i, x, truth(history, x, marked))
+
+
+def is_raced(history: History, i: int, x: str) -> bool:
+    """raced-act."""
+    if is_stale(history, i, x) or is_misreported(history, i, x):
+        return False
+    return excludes(history, i, x, truth(history, x, i))
+
+
+def is_value_current(history: History, i: int, x: str) -> bool:
+    """Counted: current by value, not by version."""
+    return not is_stale(history, i, x) and is_by_value(history, i, x, instant(history, i, x))
+
+
+def is_omitting(history: History, i: int) -> bool:
+    """Counted: the effect rests on a changed key of D* that is not in D."""
+    marked = mark(history, i)
+    at = i if marked is None else marked
+    hidden = [x for x in depended(history, i) if x not in declared(history, i)]
+    return any(excludes(history, i, x, truth(history, x, at)) for x in hidden)
+
+
+def is_unmarked(history: History, i: int) -> bool:
+    """Counted: no mark, though some key of D is not checked by the tool."""
+    return mark(history, i) is None and any(x not in (history.entries[i].expect or {}) for x in declared(history, i))
+
+
+def duplicates(history: History) -> list[int]:
+    """The effects of each action beyond its `times`."""
+    beyond = []
+    for action in history.scenario.actions:
+        beyond += [i for i in effects(history) if history.entries[i].action == action.name][action.times :]
+    return sorted(beyond)
+
+
+# Replans
+
+
+def agents(history: History) -> set[str]:
+    """Every agent that made an entry."""
+    return {e.agent for e in history.entries if hasattr(e, "agent")}
+
+
+@dataclass(frozen=True)
+class SlowReplan:
+    """A replan: its derive, the number that it has since the last act, halt or restart, and where the plan that it leaves was derived."""
+
+    at: int
+    agent: str
+    number: int
+    left_at: int
+
+
+def last_plan(history: History, agent: str, j: int) -> int | None:
+    """Index of the derive of q: the agent's last derive before j, forgotten by a restart. Derives within a Replan event do not count."""
+    for k in range(j - 1, -1, -1):
+        if is_restart_of(history.entries[k], agent):
+            return None
+        if is_by(history.entries[k], agent, Derive):
+            return k
+    return None
+
+
+def is_validation(history: History, agent: str, j: int) -> bool:
+    """Whether the entry at j validates q: a mark, or an answer for a key of a record in q's lineage. With no q there is none."""
+    plan, entry = last_plan(history, agent, j), history.entries[j]
+    if plan is None:
+        return False
+    keys = {key_of(history, id) for id in lineage(history, history.entries[plan].id)}
+    return is_by(entry, agent, Validated) or (is_by(entry, agent, Read, Head) and entry.key in keys)
+
+
+def replans_of(history: History, agent: str) -> list[SlowReplan]:
+    """The replans of one agent, in order."""
+    found: list[SlowReplan] = []
+    number, validated = 0, False
+    for j, entry in enumerate(history.entries):
+        if is_by(entry, agent, Act, Halted) or is_restart_of(entry, agent):
+            number, validated = 0, False
+        elif is_validation(history, agent, j):
+            validated = True
+        elif is_by(entry, agent, Derive) and validated:
+            number, validated = number + 1, False
+            found.append(SlowReplan(j, agent, number, last_plan(history, agent, j)))
+    return found
+
+
+def replans(history: History) -> list[SlowReplan]:
+    """The replans of all agents."""
+    return [replan for agent in sorted(agents(history)) for replan in replans_of(history, agent)]
+
+
+def unbounded_replans(history: History) -> list[int]:
+    """For each agent the first derive with which its count exceeds what is allowed."""
+    allowed = max(action.replans for action in history.scenario.actions)
+    beyond = [[r.at for r in replans_of(history, agent) if r.number > allowed] for agent in agents(history)]
+    return [places[0] for places in beyond if places]
+
+
+# Need
+
+
+def is_need_judged(history: History) -> bool:
+    """Where an action's keys depend on its arguments, need is not judged."""
+    return all(action.keys_of is None for action in history.scenario.actions)
+
+
+def keys_needed(history: History, actions: list[Action]) -> set[str]:
+    """D-union over `actions`."""
+    return {x for action in actions for x in history.scenario.declared(action, history.dropped)}
+
+
+def served(entry: Any, agent: str) -> tuple[str, str] | None:
+    """Key and version that an ok answer or a memory gave to `agent`."""
+    if is_by(entry, agent, Memory) and entry.version is not None:
+        return entry.key, entry.version
+    if is_by(entry, agent, Read, Head) and entry.answer == "ok" and entry.version is not None:
+        return entry.key, entry.version
+    return None
+
+
+def own_versions(history: History, agent: str, derived_at: int | None, x: str) -> set[str]:
+    """L(x) of q; for an agent that derived nothing, the first version of x that it was served."""
+    if derived_at is not None:
+        return versions_in_lineage(history, history.entries[derived_at].id, x)
+    given = [served(e, agent) for e in history.entries]
+    return set([pair[1] for pair in given if pair is not None and pair[0] == x][:1])
+
+
+def is_reason(history: History, agent: str, derived_at: int | None, keys: set[str], j: int) -> bool:
+    """Whether the entry at j is a reason for `agent` to leave q."""
+    entry = history.entries[j]
+    given = served(entry, agent)
+    if given is not None and given[0] in keys and given[1] not in own_versions(history, agent, derived_at, given[0]):
+        return True
+    if is_by(entry, agent, Read, Head):
+        return entry.key in keys and fails(history, j)
+    if is_by(entry, agent, Fetch):
+        made_of = lineage(history, history.entries[derived_at].id) if derived_at is not None else set()
+        return entry.answer != "ok" and entry.id in made_of
+    if is_by(entry, agent, Act):
+        return entry.outcome != "done"
+    return is_restart_of(entry, agent) or (type(entry) is Landed and entry.fired and type(entry.what) is Replan)
+
+
+def is_needed(history: History, agent: str, derived_at: int | None, end: int, keys: set[str]) -> bool:
+    """Whether leaving q at `end` was needed."""
+    start = derived_at + 1 if derived_at is not None else 0
+    if any(is_reason(history, agent, derived_at, keys, j) for j in range(start, end)):
+        return True
+    own = {x: own_versions(history, agent, derived_at, x) for x in keys}
+    if history.own_store and any(truth(history, x, end) not in own[x] for x in keys):
+        return True
+    return any(len(own[x]) != 1 for x in keys)
+
+
+def needless_replans(history: History) -> list[int]:
+    """Derives of the replans that nothing called for."""
+    if not is_need_judged(history):
+        return []
+    keys = keys_needed(history, list(history.scenario.actions))
+    return [r.at for r in replans(history) if not is_needed(history, r.agent, r.left_at, r.at, keys)]
+
+
+# The end
+
+
+def undone(history: History) -> list[Action]:
+    """The actions that had no effect."""
+    done = {history.entries[i].action for i in effects(history)}
+    return [action for action in history.scenario.actions if action.name not in done]
+
+
+def halting_agent(history: History) -> str | None:
+    """The agent of the last `Halted`, else of the last point."""
+    halts = [e.agent for e in history.entries if type(e) is Halted]
+    made = [e.agent for e in history.entries if is_point(e)]
+    return halts[-1] if halts else made[-1] if made else None
+
+
+def is_halt(history: History) -> bool:
+    """The episode ended `halted` or `returned` with an action that had no effect."""
+    return history.ended.how in ("halted", "returned") and bool(undone(history))
+
+
+def is_halt_needed(history: History) -> bool:
+    """Whether the halt was needed; where need is not judged, it counts as needed."""
+    agent = halting_agent(history)
+    if not is_need_judged(history):
+        return True
+    end = len(history.entries)
+    derived_at = last_plan(history, agent, end)
+    return is_needed(history, agent, derived_at, end, keys_needed(history, undone(history)))
+
+
+def has_failure(history: History) -> bool:
+    """Whether an answer, fetch or act by any agent failed."""
+    for j, e in enumerate(history.entries):
+        if getattr(e, "in_event", False):
+            continue
+        if type(e) in (Read, Head) and fails(history, j):
+            return True
+        if type(e) is Fetch and e.answer != "ok":
+            return True
+        if type(e) is Act and e.outcome != "done":
+            return True
+    return False
+
+
+def outcome(history: History) -> str:
+    """The first outcome that fits."""
+    how = history.ended.how
+    if how in ("stuck", "crashed"):
+        return how
+    if not undone(history):
+        return "completed"
+    if has_failure(history):
+        return "halted-unverified"
+    return "halted-changed" if is_halt_needed(history) else "halted-needless"
+
+
+def findings_of_end(history: History) -> set[Found]:
+    """stuck, crash and needless-halt, at the last entry."""
+    assert type(history.entries[-1]) is Ended
+    at, how = len(history.entries) - 1, history.ended.how
+    if how in ("stuck", "crashed"):
+        return {("stuck" if how == "stuck" else "crash", at, None)}
+    if is_halt(history) and not is_halt_needed(history):
+        return {("needless-halt", at, None)}
+    return set()

@@ -34,29 +34,41 @@ class Window:
         while i >= 0:
             entry = entries[i]
             kind = type(entry)
-            if kind is Validated:
-                if self.mark is None and entry.agent == agent and set(declared) <= set(entry.keys):  # type: ignore[union-attr]
-                    self._end_at(i)
-            elif getattr(entry, "agent", None) == agent and not getattr(entry, "in_event", False):
-                if kind is Read or kind is Head:
-                    key: str = entry.key  # type: ignore[union-attr]
-                    self.last.setdefault(key, i)
-                    if i not in line.failed:
-                        self.good.setdefault(key, i)
-                elif kind is Fetch:
-                    self.fetches.setdefault(entry.id, i)  # type: ignore[union-attr]
-                elif kind is Act or kind is Pause:
+            if kind is Landed:
+                if _restarts(entry, agent):
                     break
-            elif kind is Landed and _restarts(entry, agent):
-                break
+            elif kind in _OF_AN_AGENT and entry.agent == agent:  # type: ignore[union-attr]
+                if kind is Act or kind is Pause:
+                    break
+                if kind is Validated:
+                    if self.mark is None and covered(declared, entry.keys):  # type: ignore[union-attr]
+                        self._end_at(i)
+                elif not entry.in_event:  # type: ignore[union-attr]
+                    self._note(i, entry, line)  # type: ignore[arg-type]
             if i == planned:
                 break
             i -= 1
         self.start = i
 
+    def _note(self, i: int, entry: Read | Head | Fetch, line: Timeline) -> None:
+        if isinstance(entry, Fetch):
+            self.fetches.setdefault(entry.id, i)
+            return
+        self.last.setdefault(entry.key, i)
+        if i not in line.failed:
+            self.good.setdefault(entry.key, i)
+
     def _end_at(self, mark: int) -> None:
         self.mark = self.end = mark
         self.last, self.good, self.fetches = {}, {}, {}
+
+
+_OF_AN_AGENT = frozenset({Validated, Read, Head, Fetch, Act, Pause})
+
+
+def covered(declared: tuple[str, ...], keys: tuple[str, ...]) -> bool:
+    """Whether a mark with these keys covers the declared ones."""
+    return declared == keys or set(declared) <= set(keys)
 
 
 def _restarts(entry: object, agent: str) -> bool:
@@ -65,7 +77,7 @@ def _restarts(entry: object, agent: str) -> bool:
 
 def _planning_point(history: History, line: Timeline, at: int, effect: Act, declared: tuple[str, ...], evidence: Evidence) -> int:
     """Index of the last derive of a record in the effect's lineage before it, else of the last read that supplied what it was made from."""
-    derives = [i for id in evidence.ids if (i := line.derived.get(id, at)) < at]
+    derives = [i for id in evidence.ids if id in line.derived and (i := line.derived[id]) < at]
     if derives:
         return max(derives)
     supplied = {id for key in declared for id in evidence.shown(key)}
@@ -83,7 +95,8 @@ def judge_effect(history: History, line: Timeline, at: int, effect: Act, action:
     """Adds to `into` what is to be said of the effect at the index `at`."""
     true_keys = effect.depends_on if effect.depends_on is not None else action.depends_on
     declared = _declared(history, effect, action, true_keys)
-    evidence = Evidence(history, effect, dict.fromkeys((*true_keys, *declared)))
+    walked = line.lineage(effect.plan) if effect.plan is not None else ([], False)
+    evidence = Evidence(history, effect, true_keys if declared == true_keys else dict.fromkeys((*true_keys, *declared)), walked)
     window = Window(history, line, at, effect, declared, evidence)
     expected = effect.expect or {}
     found = into.findings
@@ -91,15 +104,15 @@ def judge_effect(history: History, line: Timeline, at: int, effect: Act, action:
         into.unmarked += 1
     for key in declared:
         _judge_key(history, line, at, key, evidence, window, key in expected, into)
-    bad = [i for id in evidence.ids if (i := window.fetches.get(id, -1)) in line.failed]
-    if bad and window.last:
+    bad = [i for id in evidence.ids if (i := window.fetches.get(id, -1)) in line.failed] if line.failed and window.last else []
+    if bad:
         id = history.entries[bad[0]].id  # type: ignore[union-attr]
         found.append(Finding("unverified-act", at, None, (bad[0], at), f"{action.name} went out though the record {id} of its lineage could not be verified."))
     for key in true_keys:
         if evidence.contradictory(key):
             found.append(_mismatch(action.name, at, key, evidence))
     instant = window.mark if window.mark is not None else at
-    if any(key not in declared and evidence.present(key) and not evidence.admits(key, line.truth(key, instant)) for key in true_keys):
+    if declared != true_keys and any(key not in declared and evidence.present(key) and not evidence.admits(key, line.truth(key, instant)) for key in true_keys):
         into.omitted += 1
 
 

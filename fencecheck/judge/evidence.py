@@ -8,6 +8,7 @@ from typing import Any
 from fencecheck.history import Act, History
 from fencecheck.model import Record
 
+_PLAIN = {str, int, float, bool, type(None)}
 Kinds = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]
 """For one key the versions shown by the lineage L, the basis B and the arguments V; each empty where that kind is not present."""
 
@@ -61,8 +62,12 @@ def basis_of(records: Mapping[str, Record], ids: Iterable[str], root: str, key: 
 
 
 def parts(value: Any) -> list[Any]:
-    """`value`'s leaves and sub-trees, without `value` itself where it is a mapping of plain values (the usual arguments)."""
+    """`value`'s leaves and sub-trees. A mapping of plain values is no version of anything itself, and is left out."""
     out: list[Any] = []
+    if type(value) is dict:
+        todo = list(value.values())
+        if set(map(type, todo)) <= _PLAIN:
+            return todo  # the usual arguments
     todo = [value]
     while todo:
         part = todo.pop()
@@ -77,6 +82,9 @@ def parts(value: Any) -> list[Any]:
 class Evidence:
     """The evidence of one effect, by key.
 
+    Args:
+        walked: the lineage of the effect's plan and whether it is complete; nothing and False without a plan.
+
     Attributes:
         ids: the effect's lineage, if it names a plan.
         complete: whether a plan is named and each record of its lineage is known.
@@ -84,13 +92,13 @@ class Evidence:
 
     __slots__ = ("_basis", "_history", "_parts", "_plan", "_versions", "complete", "ids", "kinds")
 
-    def __init__(self, history: History, effect: Act, keys: Iterable[str]) -> None:
+    def __init__(self, history: History, effect: Act, keys: Iterable[str], walked: tuple[list[str], bool]) -> None:
         self._history = history
         self._plan = effect.plan
         self._basis = effect.basis
         self._versions = effect.versions
         self._parts = parts(effect.args) if effect.versions is None else []
-        self.ids, self.complete = lineage(history.records, effect.plan) if effect.plan is not None else ([], False)
+        self.ids, self.complete = walked
         self.kinds: dict[str, Kinds] = {key: self._of(key) for key in keys}
 
     def _of(self, key: str) -> Kinds:
@@ -103,9 +111,7 @@ class Evidence:
         if self._versions is not None:
             return tuple(self._versions.get(key, ()))
         records, sent = self._history.records, self._parts
-        return tuple(
-            [id for id in self._history.versions.get(key, ()) if not (record := records[id]).removed and record.value in sent]
-        )  # fmt: skip
+        return tuple([id for id in self._history.versions.get(key, ()) if not (record := records[id]).removed and record.value in sent])
 
     def present(self, key: str) -> bool:
         """Whether anything shows what the effect was made from, as to `key`."""

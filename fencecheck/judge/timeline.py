@@ -19,13 +19,12 @@ class Replanning:
 
 
 class _Planner:
-    """What is remembered of one agent's planning. `keys` are those of the lineage of its last derived record."""
+    """What is remembered of one agent's planning: the record derived last, whether it was validated since, and the replans so far."""
 
-    __slots__ = ("count", "keys", "plan", "validated")
+    __slots__ = ("count", "plan", "validated")
 
     def __init__(self) -> None:
         self.plan: str | None = None
-        self.keys: frozenset[str] = frozenset()
         self.validated = False
         self.count = 0
 
@@ -41,31 +40,42 @@ class Timeline:
         acted: actions that had an effect, with the number of effects.
     """
 
-    __slots__ = ("_commits", "_history", "_keys", "_planners", "_seen", "derived", "failed", "most", "replans", "unbounded")
+    __slots__ = ("_commits", "_history", "_keys", "_lineages", "_planners", "_seen", "derived", "failed", "most", "replans", "unbounded")
 
     def __init__(self, history: History) -> None:
         self._history = history
         self._commits: dict[str, list[tuple[int, str]]] = {}
         self._seen: dict[tuple[str, str], int] = {}
         self._keys: dict[str, frozenset[str]] = {}
+        self._lineages: dict[str, tuple[list[str], bool]] = {}
         self._planners: dict[str, _Planner] = {}
         self.failed: set[int] = set()
         self.derived: dict[str, int] = {}
         self.replans: list[Replanning] = []
         self.unbounded: list[tuple[int, str]] = []
-        self.most = max([action.replans for action in history.scenario.actions], default=1)
+        self.most = max([action.replans for action in history.scenario.actions])
+        steps = _STEPS
         for i, entry in enumerate(history.entries):
-            step = _STEPS.get(type(entry))
-            if step is not None:
-                step(self, i, entry)
+            kind = type(entry)
+            if kind in steps:
+                steps[kind](self, i, entry)
 
     def truth(self, key: str, at: int) -> str | None:
         """The version of `key` that was current just before the entry `at`."""
-        for i, id in reversed(self._commits.get(key, ())):
-            if i < at:
-                return id
+        commits = self._commits.get(key)
+        if commits is not None:
+            for i, id in reversed(commits):
+                if i < at:
+                    return id
         ids = self._history.versions.get(key)
         return ids[0] if ids else None
+
+    def lineage(self, id: str) -> tuple[list[str], bool]:
+        """The lineage of a record and whether it is complete, walked once."""
+        found = self._lineages.get(id)
+        if found is None:
+            found = self._lineages[id] = lineage(self._history.records, id)
+        return found
 
     def _commit(self, i: int, key: str, id: str) -> None:
         self._commits.setdefault(key, []).append((i, id))
@@ -81,7 +91,7 @@ class Timeline:
         keys = self._keys.get(id)
         if keys is None:
             records = self._history.records
-            found = [records[i].key for i in lineage(records, id)[0] if i in records]
+            found = [records[i].key for i in self.lineage(id)[0] if i in records]
             keys = self._keys[id] = frozenset([key for key in found if key is not None])
         return keys
 
@@ -92,7 +102,7 @@ class Timeline:
             return
         agent, key = entry.agent, entry.key
         planner = self._planners.get(agent)
-        if planner is not None and key in planner.keys:
+        if planner is not None and not planner.validated and planner.plan is not None and key in self.keys_of(planner.plan):
             planner.validated = True
         if entry.answer != "ok":
             self.failed.add(i)
@@ -126,7 +136,6 @@ class Timeline:
             if planner.count == self.most + 1:
                 self.unbounded.append((i, entry.agent))
         planner.plan = entry.id
-        planner.keys = self.keys_of(entry.id)
 
     def _act(self, i: int, entry: Act) -> None:
         planner = self._planners.get(entry.agent)

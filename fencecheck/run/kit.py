@@ -27,6 +27,20 @@ _AGENT: ContextVar[str] = ContextVar("fencecheck_agent")
 _SHORT = "basis, expect and validated() take a mapping of key to version id, or a list of keys"
 
 
+class _Closed:
+    """Stands for the landing once the episode is over: a late call, of a thread that was left running, reaches no other episode."""
+
+    def arrive(self, *_: Any) -> None:
+        raise EpisodeOver("the episode is over")
+
+    def arriving(self, *_: Any) -> Generator[Any, Any, None]:
+        yield from ()
+        raise EpisodeOver("the episode is over")
+
+
+_CLOSED: Any = _Closed()
+
+
 class Kit:
     """What `setup` is given. Its methods are the ports.
 
@@ -68,6 +82,11 @@ class Kit:
             if point >= self._next:
                 self._landing.arrive(point, port, about, agent)
         return agent
+
+    def _close(self) -> None:
+        """The episode is over. Also unties kit, landing and system from one another, so that no garbage collector has to."""
+        self._next = 0
+        self._landing = self._system = _CLOSED
 
     def _stuck(self, waited_for: str) -> EpisodeOver:
         self._over = self._over or waited_for
@@ -303,7 +322,7 @@ class Kit:
         return AioPorts(self)
 
     def _version(self, id: Any) -> str:
-        return self._landing.names.get(id, id) if self._own_store else id
+        return str(self._landing.names.get(id, id)) if self._own_store else str(id)
 
     def _call(self, via: Callable[[], Any], failed: Callable[[], None]) -> Generator[Any, Any, Any]:
         """Calls the system's own function; `failed` logs what it did if it raises."""

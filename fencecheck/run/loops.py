@@ -90,7 +90,8 @@ class AsyncioVirtual:
         try:
             return loop.run_until_complete(main())
         finally:
-            _finish(loop)
+            _cancel(loop, asyncio.all_tasks(loop))
+            loop.run_until_complete(loop.shutdown_asyncgens())
             loop.close()
 
     def close(self) -> None:
@@ -98,14 +99,18 @@ class AsyncioVirtual:
 
 
 class AsyncioNative:
-    """Runs all episodes on one stock loop, to which pools and clients may be bound."""
+    """Runs all episodes on one stock loop, to which pools and clients may be bound.
+
+    What `open()` leaves running (the tasks of a pool, a context manager that it entered) is kept until the loop is closed.
+    """
 
     def __init__(self, wait_s: float) -> None:
         self._wait_s = wait_s
         self._loop = asyncio.new_event_loop()
+        self._kept: set[asyncio.Task[Any]] = set()
 
-    def run(self, main: Main) -> Any:
-        """Runs `main` to its end, at most `timeout_s` real seconds."""
+    def run(self, main: Main, *, keep: bool = False) -> Any:
+        """Runs `main` to its end, at most `timeout_s` real seconds. With `keep` the tasks that it leaves behind live on."""
 
         async def bounded() -> Any:
             try:
@@ -116,27 +121,33 @@ class AsyncioNative:
                     raise Deadlock from None
                 raise
 
+        before = asyncio.all_tasks(self._loop)
         try:
             return self._loop.run_until_complete(bounded())
         finally:
-            _finish(self._loop)
+            left = asyncio.all_tasks(self._loop)
+            if keep:
+                self._kept |= left - before
+            _cancel(self._loop, left - self._kept)
 
     def close(self) -> None:
         """Closes the loop."""
+        _cancel(self._loop, asyncio.all_tasks(self._loop))
+        self._loop.run_until_complete(self._loop.shutdown_asyncgens())
         self._loop.run_until_complete(self._loop.shutdown_default_executor())
         self._loop.close()
 
 
-def _finish(loop: asyncio.AbstractEventLoop) -> None:
-    """Cancels what the episode left behind, so that it cannot reach into the next one."""
+def _cancel(loop: asyncio.AbstractEventLoop, left: set[asyncio.Task[Any]]) -> None:
+    """Cancels what an episode left behind, so that it cannot reach into the next one; also what that starts while it is cancelled."""
+    kept = asyncio.all_tasks(loop) - left
     for _ in range(100):
-        left = asyncio.all_tasks(loop)
         if not left:
             break
         for task in left:
             task.cancel()
         loop.run_until_complete(asyncio.wait(left, timeout=1.0))
-    loop.run_until_complete(loop.shutdown_asyncgens())
+        left = asyncio.all_tasks(loop) - kept
 
 
 class Trio:

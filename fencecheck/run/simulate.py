@@ -132,6 +132,7 @@ class Runner:
         else:
             ended = self._awaited_episode(instance, kit, landing)
         log.append(ended)
+        kit._close()
         return History(self.scenario, log, world.records, world.versions, dropped, self.own_store, noted or {})
 
     # -- an episode, called or awaited: the same steps ---------------------------------------------------------------

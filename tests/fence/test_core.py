@@ -93,6 +93,15 @@ def test_an_answer_supersedes_only_those_that_arrived_before_its_question() -> N
     assert seen.heads == {"a": "a3"}
 
 
+def test_a_head_known_to_be_older_gives_way_whenever_it_was_noted() -> None:
+    seen = Seen()
+    early = seen.clock
+    seen.note("a", "a1", seen.clock)
+    seen.note("a", "a2", early, ["a1"])  # asked before a1 was answered, but the plan in hand rested on a1
+    assert seen.older("a", "a1")
+    assert seen.heads == {"a": "a2"}
+
+
 def test_two_overlapping_validations_do_not_spoil_each_other() -> None:
     seen, records = Seen(), {"a1": Rec("a1", "a"), "a2": Rec("a2", "a")}
     slow = protocol(Rec("p", parents=("a1",)), ["a"], memory=seen)

@@ -27,8 +27,8 @@ PLAN = Rec("p", parents=("a1", "b1"))
 @pytest.mark.parametrize("hanging", [[A], [B], [A, B]])
 def test_an_owner_that_hangs_is_a_halt(halted, hanging: list[str]) -> None:
     world = World(a1, b1, heads={A: "a1", B: "b1"} | dict.fromkeys(hanging, HANG))
-    assert halted(world, PLAN, [A, B], timeout_s=0.02) == ("owner-timeout", hanging[0])
-    assert world.calls("head") == [A, B]
+    assert halted(world, PLAN, [A, B], timeout_s=0.2) == ("owner-timeout", hanging[0])
+    assert sorted(world.calls("head")) == [A, B]
 
 
 def test_an_owner_that_hangs_after_the_replan_is_a_halt(halted) -> None:

@@ -77,7 +77,9 @@ def worlds(draw: st.DrawFn) -> tuple[World, Rec, tuple[str, ...]]:
     elif fault == "swapped":
         table[victim] = table[draw(st.sampled_from(ids))]
     plan = Rec("p", parents=tuple(draw(st.lists(st.sampled_from(ids), min_size=1, max_size=4))))
-    declared = tuple(draw(st.lists(st.sampled_from(KEYS), min_size=1, max_size=3, unique=True)))
+    held = sorted({record.key for record in whole(World(*records), plan)} - {None})
+    keys = KEYS if not held or draw(st.integers(0, 9)) == 9 else held
+    declared = tuple(draw(st.lists(st.sampled_from(keys), min_size=1, max_size=3, unique=True)))
     heads: dict[str, Any] = {}
     for key in declared:
         versions = [record.id for record in records if record.key == key]

@@ -174,8 +174,11 @@ class Scenario(Struct, frozen=True, repr_omit_defaults=True, forbid_unknown_fiel
 
     def declared(self, action: Action, dropped: Iterable[tuple[str, str]] = (), args: Mapping[str, Any] | None = None) -> tuple[str, ...]:
         """D(a): the declared keys of `action` without the dropped ones."""
+        keys = action.declared_keys(args)
+        if not dropped:
+            return keys
         gone = {key for name, key in dropped if name == action.name}
-        return tuple(key for key in action.declared_keys(args) if key not in gone)
+        return tuple(key for key in keys if key not in gone)
 
 
 def _check_scenario(scenario: Scenario) -> None:

@@ -100,7 +100,7 @@ def judge_effect(history: History, line: Timeline, at: int, effect: Act, action:
     window = Window(history, line, at, effect, declared, evidence)
     expected = effect.expect or {}
     found = into.findings
-    if window.mark is None and any(key not in expected for key in declared):
+    if window.mark is None and not expected.keys() >= set(declared):
         into.unmarked += 1
     for key in declared:
         _judge_key(history, line, at, key, evidence, window, key in expected, into)
@@ -108,9 +108,7 @@ def judge_effect(history: History, line: Timeline, at: int, effect: Act, action:
     if bad:
         id = history.entries[bad[0]].id  # type: ignore[union-attr]
         found.append(Finding("unverified-act", at, None, (bad[0], at), f"{action.name} went out though the record {id} of its lineage could not be verified."))
-    for key in true_keys:
-        if evidence.contradictory(key):
-            found.append(_mismatch(action.name, at, key, evidence))
+    found += [_mismatch(action.name, at, key, evidence) for key in true_keys if evidence.contradictory(key)]
     instant = window.mark if window.mark is not None else at
     if declared != true_keys and any(key not in declared and evidence.present(key) and not evidence.admits(key, line.truth(key, instant)) for key in true_keys):
         into.omitted += 1
@@ -126,6 +124,8 @@ def _declared(history: History, effect: Act, action: Action, true_keys: tuple[st
 def _judge_key(
     history: History, line: Timeline, at: int, key: str, evidence: Evidence, window: Window, expected: bool, into: Judgement
 ) -> None:
+    if line.quiet(key) and evidence.kinds[key][0] and evidence.admits(key, line.truth(key, at)):
+        return
     effect: Act = history.entries[at]  # type: ignore[assignment]
     found = into.findings
     if not expected and window.last.get(key) in line.failed:

@@ -139,9 +139,9 @@ class Evidence:
     def contradictory(self, key: str) -> bool:
         """Whether two kinds of evidence exclude each other."""
         above, said, sent = self.kinds[key]
+        if above == sent and not said:
+            return False  # the usual case
         present = [kind for kind in (above, said, sent) if kind]
-        if len(present) < 2 or all(kind == present[0] for kind in present):
-            return False
         pairs = [(a, b) for i, a in enumerate(present) for b in present[i + 1 :]]
         return any(not any(equal(self._history, v, w) for v in a for w in b) for a, b in pairs)
 

@@ -70,6 +70,10 @@ class Timeline:
         ids = self._history.versions.get(key)
         return ids[0] if ids else None
 
+    def quiet(self, key: str) -> bool:
+        """Whether `key` never changed and no answer or fetch at all failed, so that its first version was current at every instant."""
+        return not self.failed and key not in self._commits
+
     def lineage(self, id: str) -> tuple[list[str], bool]:
         """The lineage of a record and whether it is complete, walked once."""
         found = self._lineages.get(id)

@@ -6,16 +6,21 @@ is no `plan()`, `validate()` and `act()` to fill in. A system reaches the world 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from fencecheck.errors import BadInput
 from fencecheck.model import Record, Scenario
+from fencecheck.run.faults import Fault
 
 if TYPE_CHECKING:
     from fencecheck.run.kit import Kit
 
 RuntimeName = Literal["sync", "asyncio", "asyncio-native", "trio"]
+OWNER_TIMEOUT_S = 5.0
+"""How long an adapter of `from_functions` waits for an owner."""
 RUNTIMES: tuple[str, ...] = ("sync", "asyncio", "asyncio-native", "trio")
 
 
@@ -109,24 +114,32 @@ def from_functions(
 ) -> type[AgentSystem]:
     """An adapter from three plain functions, for an agent that plans once, then validates, then acts.
 
+    It gives each owner `OWNER_TIMEOUT_S` to answer and halts on what is no answer, so that only the three functions are in question.
+
     Args:
         plan: from the records read, by key, to a plan of any type.
         act: from the plan to the arguments that go out.
         validate: from the plan, its basis (key to version id) and `head(key)` to whether it may go out; None: acts unvalidated.
         scenario: the world; its first action is the one that goes out.
-        name: what reports call it.
+        name: what reports call it; the name of the variable that it is bound to, so that another process can load it.
     """
 
     class FromFunctions(AgentSystem):
+        halt_exceptions = (Fault,)
+
         def run(self) -> None:
             kit, action = self.kit, scenario.actions[0]
             keys: Iterable[str] = action.true_keys()
-            records = {key: kit.read(key) for key in keys}
+            records = {key: kit.read(key, timeout=OWNER_TIMEOUT_S) for key in keys}
+            for key, read in records.items():
+                if not isinstance(read, Record) or read.key != key or read.removed:
+                    kit.halted(f"there is no {key} to plan from")
+                    return
             made = plan(records)
             record = kit.derive(made, parents=[r.id for r in records.values()])
             basis = {key: r.id for key, r in records.items()}
             if validate is not None:
-                if not validate(made, basis, kit.head):
+                if not validate(made, basis, partial(kit.head, timeout=OWNER_TIMEOUT_S)):
                     kit.halted("the plan is no longer current")
                     return
                 kit.validated(basis)
@@ -134,4 +147,5 @@ def from_functions(
 
     FromFunctions.scenario = scenario
     FromFunctions.__name__ = FromFunctions.__qualname__ = name
+    FromFunctions.__module__ = sys._getframe(1).f_globals.get("__name__", __name__)  # as namedtuple does
     return FromFunctions

@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fencecheck.errors import BadInput, CouldNotRun
+from fencecheck.errors import BadInput, CouldNotRun, FencecheckError
 from fencecheck.history import Act, Entry, Landed, Truth
 from fencecheck.interleaving import (
     CorruptParent,
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 Steps = Generator[Any, Any, bool]
 _HERE = (str(Path(__file__).parent), str(Path(__file__).parent.parent / "fence"))
+_SIMULATE = str(Path(__file__).parent / "simulate.py")
 
 
 class Anchored:
@@ -156,7 +157,11 @@ class Landing:
         raise Restarted(what.agent)
 
     def _hook(self, name: str, *args: Any) -> Generator[Any, Any, Any]:
-        """Calls a hook of the adapter, if it has it; what the hook does through ports is part of the event."""
+        """Calls a hook of the adapter, if it has it; what the hook does through ports is part of the event.
+
+        Raises:
+            CouldNotRun: the hook raised what is neither a fault nor a halt of the system, so that it is the adapter that failed.
+        """
         hook = getattr(self.system, name, None)
         if hook is None:
             return None
@@ -165,6 +170,11 @@ class Landing:
             answer = hook(*args)
             if hasattr(answer, "__await__"):
                 answer = yield ("await", answer)
+        except Exception as error:
+            meant = (FencecheckError, faults.Fault, *self.system.halt_exceptions)
+            if isinstance(error, meant) or isinstance(error.__cause__, faults.Fault):
+                raise
+            raise CouldNotRun(f"{type(self.system).__qualname__}: {name}() failed: {type(error).__name__}: {error}") from error
         finally:
             self.kit._in_event = False
         return answer
@@ -409,8 +419,10 @@ def _several(ids: Any) -> tuple[Any, ...]:
 
 
 def _line_of_caller() -> str:
-    """`file:line` of the innermost frame outside the tool's own machinery."""
+    """`file:line` of the innermost frame outside the tool's own machinery, or nothing where the call comes from within it."""
     frame = sys._getframe(1)
     while frame is not None and (frame.f_code.co_filename.startswith(_HERE) or frame.f_code.co_filename.startswith("<")):
+        if frame.f_code.co_filename == _SIMULATE:
+            return ""
         frame = frame.f_back  # type: ignore[assignment]
     return f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}" if frame is not None else ""

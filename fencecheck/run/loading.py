@@ -75,7 +75,7 @@ def _from_module(where: str) -> Any:
         if error.name is not None and (where == error.name or where.startswith(error.name + ".")):
             raise BadInput(f"there is no module {where!r} on the import path: check the name, or give path/to/file.py:Class") from error
         raise BadInput(f"module {where!r} fails to import: {type(error).__name__}: {error}") from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise BadInput(f"module {where!r} fails to import: {type(error).__name__}: {error}") from error
 
 
@@ -95,7 +95,7 @@ def _from_file(path: Path) -> Any:
     sys.path.insert(0, str(path.parent))
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         del sys.modules[name]
         line = _line_in(error, path)
         raise BadInput(f"{path.name} fails to import: {type(error).__name__}: {error}{line}") from error
@@ -104,7 +104,7 @@ def _from_file(path: Path) -> Any:
     return module
 
 
-def _line_in(error: Exception, path: Path) -> str:
+def _line_in(error: BaseException, path: Path) -> str:
     frames = inspect.getinnerframes(error.__traceback__) if error.__traceback__ else []
     lines = [frame.lineno for frame in frames if frame.filename == str(path)]
     return f" (line {lines[-1]})" if lines else ""

@@ -80,8 +80,8 @@ class AsyncioVirtual:
     def __init__(self, wait_s: float) -> None:
         self._wait_s = wait_s
 
-    def run(self, main: Main) -> Any:
-        """Runs `main` to its end.
+    def run(self, main: Main, *, keep: bool = False) -> Any:
+        """Runs `main` to its end. Nothing can be kept.
 
         Raises:
             Deadlock: nothing can go on.
@@ -106,7 +106,7 @@ class AsyncioNative:
 
     def __init__(self, wait_s: float) -> None:
         self._wait_s = wait_s
-        self._loop = asyncio.new_event_loop()
+        self._loop: asyncio.AbstractEventLoop | None = None  # made when it is first needed
         self._kept: set[asyncio.Task[Any]] = set()
 
     def run(self, main: Main, *, keep: bool = False) -> Any:
@@ -121,21 +121,25 @@ class AsyncioNative:
                     raise Deadlock from None
                 raise
 
-        before = asyncio.all_tasks(self._loop)
+        loop = self._loop = self._loop or asyncio.new_event_loop()
         try:
-            return self._loop.run_until_complete(bounded())
+            return loop.run_until_complete(bounded())
         finally:
-            left = asyncio.all_tasks(self._loop)
+            left = asyncio.all_tasks(loop)
             if keep:
-                self._kept |= left - before
-            _cancel(self._loop, left - self._kept)
+                self._kept |= left
+            _cancel(loop, left - self._kept)
 
     def close(self) -> None:
         """Closes the loop."""
-        _cancel(self._loop, asyncio.all_tasks(self._loop))
-        self._loop.run_until_complete(self._loop.shutdown_asyncgens())
-        self._loop.run_until_complete(self._loop.shutdown_default_executor())
-        self._loop.close()
+        if self._loop is None:
+            return
+        loop, self._loop = self._loop, None
+        self._kept.clear()
+        _cancel(loop, asyncio.all_tasks(loop))
+        loop.run_until_complete(loop.shutdown_asyncgens())
+        loop.run_until_complete(loop.shutdown_default_executor())
+        loop.close()
 
 
 def _cancel(loop: asyncio.AbstractEventLoop, left: set[asyncio.Task[Any]]) -> None:
@@ -159,8 +163,8 @@ class Trio:
         except ImportError as error:
             raise CouldNotRun("runtime 'trio' needs the package trio: pip install 'fencecheck[trio]'") from error
 
-    def run(self, main: Main) -> Any:
-        """Runs `main` to its end.
+    def run(self, main: Main, *, keep: bool = False) -> Any:
+        """Runs `main` to its end. Nothing can be kept.
 
         Raises:
             Deadlock: all tasks are blocked and no timer is set.

@@ -89,7 +89,7 @@ class Runner:
                 await answer
 
         if self._runtime is not None:
-            self._runtime.run(awaited)
+            self._runtime.run(awaited, keep=hook == "open")
         else:
             function()
 

@@ -1,0 +1,34 @@
+"""The pytest entry point. It stands outside the package, so that a run that does not ask for fencecheck imports nothing of it."""
+
+from __future__ import annotations
+
+import pytest
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Adds the options."""
+    group = parser.getgroup("fencecheck", "fencecheck: halt or current")
+    group.addoption(
+        "--fencecheck-system",
+        action="append",
+        default=[],
+        metavar="SYSTEM",
+        help="check this system: package.module:Class, path/to/file.py:Class or a built-in name; may be given several times",
+    )
+    group.addoption(
+        "--fencecheck-level",
+        choices=("at-validation", "at-one-instant", "at-act"),
+        default="at-validation",
+        help="the promise that is checked (default: at-validation)",
+    )
+    group.addoption("--fencecheck-max-events", type=int, metavar="K", help="most events in an interleaving")
+    group.addoption("--fencecheck-engine", choices=("exhaust", "explore"), help="the search (default: both)")
+    group.addoption("--fencecheck-examples", type=int, metavar="N", help="how many interleavings explore draws")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Loads the systems that were asked for."""
+    if config.getoption("fencecheck_system"):
+        from fencecheck.pytest import Systems
+
+        config.pluginmanager.register(Systems(config), "fencecheck-systems")

@@ -1,0 +1,339 @@
+"""The command line. Exit status: 0 held, 1 violated, 2 could not run or bad input, 3 inconclusive.
+
+Only click is imported here at first: each command loads what it needs, so that `--help` is instant.
+"""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from fencecheck import __version__
+from fencecheck.errors import BadInput, CouldNotRun, FencecheckError
+
+if TYPE_CHECKING:
+    from fencecheck.model import Scenario
+    from fencecheck.run.simulate import SystemLike
+    from fencecheck.search.report import Report
+
+LEVELS = ("at-validation", "at-one-instant", "at-act")
+ENGINES = ("exhaust", "explore")
+ASSUMPTIONS = ("honest-owners",)
+EXPECTED = {"planfence": "held", "central": "held", "direct-parents": "violated", "fresh-read": "violated"}
+"""The verdicts that `demo` expects, with the default world."""
+_WORST = (0, 3, 1, 2)
+_INTERRUPTED = 130
+
+
+class _Group(click.Group):
+    """Turns every error into one sentence on standard error."""
+
+    def main(self, args: Sequence[str] | None = None, prog_name: str | None = None, **options: Any) -> Any:  # type: ignore[override]
+        """Runs the command line and exits with its status."""
+        standalone = options.pop("standalone_mode", True)
+        try:
+            status = super().main(args, prog_name or "fencecheck", standalone_mode=False, **options)
+        except click.exceptions.ClickException as error:
+            status = error.exit_code
+            if type(error).__name__ == "NoArgsIsHelpError":
+                error.show()
+            else:
+                _say(error.format_message())
+        except click.exceptions.Abort:
+            _say("interrupted")
+            status = _INTERRUPTED
+        except FencecheckError as error:
+            _say(str(error))
+            status = error.exit_status
+        except Exception as error:
+            _say(_unexpected(error))
+            status = 2
+        if standalone:
+            sys.exit(status if isinstance(status, int) else 0)
+        return status
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Runs a command; what it exits with itself is its status."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise click.exceptions.Abort from None
+
+
+def _say(message: str) -> None:
+    click.echo(f"fencecheck: {' '.join(message.split())}", err=True)
+
+
+def _unexpected(error: Exception) -> str:
+    """One sentence for an exception that nobody foresaw: most come from the code of the system under test."""
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
+    return f"unexpected {type(error).__name__}: {error}{where}"
+
+
+@contextmanager
+def _no_exit() -> Iterator[None]:
+    """A system under test that calls `sys.exit` must not decide the exit status."""
+    try:
+        yield
+    except SystemExit as error:
+        raise CouldNotRun(f"the system under test called sys.exit({error.code!r}): guard that with if __name__ == '__main__'") from error
+
+
+@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="fencecheck", message="%(prog)s %(version)s")
+def main() -> None:
+    """Does an agent that plans first and acts later halt, or act on what is current?
+
+    Runs an agent system over generated interleavings of updates, replans, outages, missing parents and dropped declarations, and hands
+    back the smallest one that breaks it.
+
+    Exit status: 0 held, 1 violated, 2 could not run or bad input, 3 inconclusive.
+    """
+
+
+# -- check ---------------------------------------------------------------------------------------------------------------------------
+
+
+@main.command()
+@click.argument("systems", metavar="SYSTEM...", nargs=-1, required=True)
+@click.option("--engine", type=click.Choice(ENGINES), default="exhaust", help="Every interleaving, or drawn ones.")
+@click.option("--max-events", type=click.IntRange(0), metavar="K", help="Most events in an interleaving (exhaust: 2, explore: 8).")
+@click.option("--examples", type=click.IntRange(1), metavar="N", help="How many interleavings explore draws (1,000).")
+@click.option("--level", type=click.Choice(LEVELS), default="at-validation", help="The promise that is checked.")
+@click.option("--seed", type=int, default=0, metavar="S", help="Where explore begins (0).")
+@click.option("--keys", type=int, metavar="N", help="Keys of the generated scenario (4).")
+@click.option("--declared", type=int, metavar="M", help="How many of them the action depends on (2).")
+@click.option("--depth", type=int, metavar="D", help="Generations between a plan and what it rests on (2).")
+@click.option("--json", "json_file", type=click.Path(path_type=Path), metavar="FILE", help="Write the results there as one JSON object.")
+@click.option("--save", type=click.Path(path_type=Path), metavar="DIR", help="Write a case and a pytest file for each violation there.")
+@click.option("--fail-on", multiple=True, metavar="CODE", help="A finding that fails the check besides safety, such as duplicate-act.")
+@click.option("--assume-broken", multiple=True, type=click.Choice(ASSUMPTIONS), help="An assumption that may be broken.")
+def check(
+    systems: tuple[str, ...],
+    engine: str,
+    max_events: int | None,
+    examples: int | None,
+    level: str,
+    seed: int,
+    keys: int | None,
+    declared: int | None,
+    depth: int | None,
+    json_file: Path | None,
+    save: Path | None,
+    fail_on: tuple[str, ...],
+    assume_broken: tuple[str, ...],
+) -> None:
+    """Check systems against halt or current.
+
+    SYSTEM is a built-in name (see `fencecheck systems`), package.module:Class or path/to/file.py:Class.
+    """
+    from fencecheck.judge import FINDINGS
+    from fencecheck.report import json
+
+    if unknown := [code for code in fail_on if code not in FINDINGS]:
+        raise BadInput(f"there is no finding {unknown[0]!r}: --fail-on takes {', '.join(FINDINGS)}")
+    loaded = {name: _load(name) for name in systems}
+    scenario = _scenario(keys, declared, depth)
+    for system in loaded.values():
+        _usable(system, scenario)
+    if json_file is not None:
+        json.refuse_unwritable(json_file)
+    if save is not None:
+        json.refuse_unwritable_folder(save)
+    options = {
+        "engine": engine, "scenario": scenario, "level": level, "max_events": max_events, "seed": seed, "fail_on": fail_on,
+        "assume_broken": assume_broken, **({} if examples is None else {"examples": examples}),
+    }  # fmt: skip
+    reports, errors = _check_all(loaded, options, save)
+    if json_file is not None:
+        json.write(json_file, json.encoded(json.as_object(reports, errors)))
+    _exit([*(report.exit_status for report in reports), *(2 for _ in errors)])
+
+
+def _check_all(loaded: dict[str, SystemLike], options: dict[str, Any], save: Path | None) -> tuple[list[Report], dict[str, str]]:
+    """Checks and prints one after the other: a system that cannot be checked does not stop the others."""
+    from fencecheck.report.terminal import report_lines
+
+    reports: list[Report] = []
+    errors: dict[str, str] = {}
+    for number, (name, system) in enumerate(loaded.items()):
+        try:
+            report = _checked(name, system, **options)
+            reports.append(report)
+        except FencecheckError as error:
+            errors[name] = str(error)
+        except Exception as error:
+            errors[name] = _unexpected(error)
+        else:
+            unsaved = _save(report, save, name) if save is not None and report.failures else None
+            if number:
+                click.echo()
+            _print(lambda width, report=report: report_lines(report, width))  # type: ignore[misc]
+            if unsaved is not None:
+                errors[name] = unsaved
+            elif save is None and report.failures:
+                click.echo("  to keep this as a case and a test, add --save DIR")
+        if name in errors:
+            _say(errors[name])
+    return reports, errors
+
+
+def _save(report: Report, directory: Path, name: str) -> str | None:
+    """Saves the failures; a report is worth printing even where its case cannot be stored."""
+    from fencecheck.report.repro import save
+
+    try:
+        save(report, directory, name)
+    except FencecheckError as error:
+        return str(error)
+    return None
+
+
+def _checked(name: str, system: SystemLike, **options: Any) -> Report:
+    from fencecheck.search.check import check
+
+    with _progress(f"checking {name}"), _no_exit():
+        return check(system, **options)
+
+
+def _load(name: str) -> SystemLike:
+    from fencecheck.run.loading import load
+
+    with _no_exit():
+        return load(name)
+
+
+def _usable(system: SystemLike, scenario: Scenario | None) -> None:
+    """Says what is wrong with an adapter, or with a scenario for it, before anything long is begun."""
+    from fencecheck.run.simulate import Runner
+
+    with _no_exit():
+        Runner(system, scenario).close()
+
+
+def _scenario(keys: int | None, declared: int | None, depth: int | None) -> Scenario | None:
+    """The generated scenario that was asked for, or None for the default."""
+    if keys is declared is depth is None:
+        return None
+    from fencecheck.worlds import world
+
+    keys = 4 if keys is None else keys
+    few = min(2, max(keys, 1))
+    try:
+        return world(keys=keys, declared=few if declared is None else declared, depth=2 if depth is None else depth, owners=few)
+    except BadInput as error:
+        raise BadInput(f"--{error}") from error
+
+
+def _exit(statuses: Iterable[int]) -> None:
+    """Ends with the worst status: could not run, then violated, then inconclusive."""
+    click.get_current_context().exit(max(statuses, key=_WORST.index, default=0))
+
+
+# -- replay --------------------------------------------------------------------------------------------------------------------------
+
+
+@main.command()
+@click.argument("case", type=click.Path(path_type=Path))
+@click.option("--system", metavar="SYSTEM", help="Run it on this system instead of the one that the case names.")
+def replay(case: Path, system: str | None) -> None:
+    """Run a saved case again.
+
+    Exit status: 1 it still fails, 0 it no longer fails, 3 it no longer fits the system.
+    """
+    from fencecheck.codec import load_case
+    from fencecheck.report.terminal import replay_lines
+    from fencecheck.run.adapter import name_of
+    from fencecheck.search.replay import replay
+
+    stored = load_case(case)
+    target = _load(system or stored.system)
+    with _no_exit():
+        result = replay(stored, target)
+    _print(lambda width: replay_lines(name_of(target), result, width))
+    _exit([result.exit_status])
+
+
+# -- demo, systems, init ---------------------------------------------------------------------------------------------------------------
+
+
+@main.command()
+def demo() -> None:
+    """Check the built-in systems, compare them, and show the counterexample of fresh-read.
+
+    Exit status: 0 where each verdict is the expected one, else 1.
+    """
+    from fencecheck.report.terminal import comparison_lines, report_lines
+    from fencecheck.systems import ALL
+
+    click.echo("Four systems that plan first and act later, over every interleaving of up to 2 events. Is what goes out current?\n")
+    reports = {name: _checked(name, system) for name, system in ALL.items()}
+    _print(lambda width: comparison_lines(reports.values(), width))
+    click.echo()
+    _print(lambda width: report_lines(reports["fresh-read"], width))
+    other = [f"{name} is {reports[name].verdict}, not {verdict}" for name, verdict in EXPECTED.items() if reports[name].verdict != verdict]
+    click.echo()
+    if other:
+        click.echo(f"not as expected: {', '.join(other)}")
+    else:
+        click.echo("Each verdict is the expected one. Your own system: fencecheck init, then fencecheck check.")
+    _exit([1 if other else 0])
+
+
+@main.command()
+def systems() -> None:
+    """List the systems that are built in."""
+    from fencecheck import mutants
+    from fencecheck import systems as compared
+
+    for title, package in (("Compared systems", compared), ("Known-bad fences", mutants)):
+        click.echo(f"{title}:")
+        for name, system in package.ALL.items():
+            click.echo(f"  {name:<26} {(system.__doc__ or '').strip().splitlines()[0]}")
+
+
+@main.command()
+@click.argument("directory", metavar="[DIR]", default=".", type=click.Path(path_type=Path))
+def init(directory: Path) -> None:
+    """Write an adapter made of three functions, and its test, into DIR."""
+    from fencecheck.report.json import refuse_unwritable_folder, write
+    from fencecheck.report.starter import ADAPTER, ADAPTER_FILE, TEST, TEST_FILE
+
+    files = {directory / ADAPTER_FILE: ADAPTER, directory / TEST_FILE: TEST}
+    for path in files:
+        if path.exists():
+            raise BadInput(f"{path} is there already and is not overwritten: remove it, or name another directory")
+    refuse_unwritable_folder(directory)
+    for path, text in files.items():
+        write(path, text)
+        click.echo(f"wrote {path}")
+    click.echo(f"now: fencecheck check {directory / ADAPTER_FILE}:OrderAgent")
+
+
+# -- printing ------------------------------------------------------------------------------------------------------------------------
+
+
+def _print(lines: Callable[[int], Any]) -> None:
+    from fencecheck.report.terminal import emit, width_of
+
+    emit(lines(width_of(sys.stdout)), sys.stdout)
+
+
+@contextmanager
+def _progress(text: str) -> Iterator[None]:
+    """Says on a terminal what takes so long, and takes it back."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+
+    console = Console(stderr=True, highlight=False, markup=False)
+    with console.status(f"{text} …"):
+        yield

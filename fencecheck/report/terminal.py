@@ -1,0 +1,246 @@
+"""Reports for a terminal, and for pytest. Lines are made by pure functions of a value and a width; `emit` prints them.
+
+No line is wider than the width, but for a single word that is, such as a path to copy. What the encoding of the stream cannot print is
+replaced: the signs of ours by ASCII ones of the same width, what a system said by escapes.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import IO
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.text import Text
+
+from fencecheck.history import History
+from fencecheck.judge import FINDINGS, LEVELS, Finding
+from fencecheck.report.timeline import MARK, fit, run_lines, wrapped
+from fencecheck.report.words import Names, clean, count_of, interleaving_in_words, size_in_words
+from fencecheck.search.replay import Replay
+from fencecheck.search.report import Failure, Report
+
+WIDTH = 120
+"""Cells of a line where the output is no terminal."""
+_STYLES = {"held": "bold green", "violated": "bold red", "inconclusive": "bold yellow"}
+_ASCII = str.maketrans({"·": "-", MARK: ">", "…": "~"})
+
+
+def together(text: str) -> str:
+    """`text` as one word, which is not broken over two lines."""
+    return text.replace(" ", "\xa0")
+
+
+def prose(text: str, width: int, style: str = "", first: str = "  ", rest: str | None = None) -> list[Text]:
+    """Text in lines that fit."""
+    return [Text(line, style) for line in wrapped(text, width, first, rest)]
+
+
+# -- a report ------------------------------------------------------------------------------------------------------------------------
+
+
+def report_lines(report: Report, width: int = WIDTH) -> list[Text]:
+    """All that is to be said of one check."""
+    lines = prose(headline(report), width, _STYLES[report.verdict], "", "  ")
+    if report.why:
+        lines += prose(clean(report.why), width)
+    for failure in report.failures:
+        lines += failure_lines(report, failure, width)
+    for text in summary(report):
+        lines += prose(text, width, "", "  ", "    ")
+    return lines
+
+
+def headline(report: Report) -> str:
+    """`planfence · held · at-validation · every interleaving of up to 2 events`."""
+    name = clean(report.system)
+    if report.verdict == "violated":
+        return f"{name} · violated · {', '.join(failure.code for failure in report.failures)} at {report.level}"
+    return f"{name} · {report.verdict} · {report.level} · {bound_in_words(report)}"
+
+
+def bound_in_words(report: Report) -> str:
+    """How far the search went."""
+    value = report.bound.value
+    if report.bound.kind == "events":
+        return f"every interleaving of up to {count_of(value, 'event')}" if value else "the run without events"
+    if report.bound.kind == "examples":
+        return f"{value:,} interleavings drawn by Hypothesis" if value is not None else "interleavings drawn by Hypothesis"
+    return "complete, any number of events" + (f", closed at {count_of(value, 'event')}" if value is not None else "")
+
+
+def failure_lines(report: Report, failure: Failure, width: int = WIDTH) -> list[Text]:
+    """One finding: in words, its smallest interleaving, the run, what would be right, how to run it again."""
+    lines = finding_lines(failure.finding, failure.history, width)
+    kept = [("replay", f"fencecheck replay {failure.case}")] if failure.case else []
+    kept += [("as test", failure.test)] if failure.test else []
+    seen = f"{failure.number:,} of {count_of(report.episodes, 'episode')}"
+    kept = [("seen in", seen), *kept] if report.engine == "exhaust" else kept
+    return [*lines, *(Text(f"  {name.ljust(8)} {value}") for name, value in kept), Text("")]
+
+
+def finding_lines(finding: Finding, history: History, width: int = WIDTH) -> list[Text]:
+    """A finding in words, the interleaving that shows it, the run as numbered lines, and what would be right."""
+    names = Names(history)
+    lines = prose(f"{finding.code}: {names.readable(finding.message)}", width, "bold", "  ", "    ")
+    lines += [Text(""), Text(f"  smallest interleaving: {size_in_words(history)}")]
+    for where, what in interleaving_in_words(names):
+        lines += prose(f"{where}: {what}", width, "yellow", "    ", "      ")
+    lines += [Text(""), *run_lines(history, finding.at, width), Text("")]
+    return lines + prose(f"right would be: {FINDINGS[finding.code].right}.", width, "green", "  ", "    ")
+
+
+# -- the counts ----------------------------------------------------------------------------------------------------------------------
+
+_COUNTED = (
+    ("completed", "completed"),
+    ("recovered", "of these recovered by replanning"),
+    ("halted_changed", "halted since something changed"),
+    ("halted_unverified", "halted since something could not be verified"),
+    ("halted_needless", "halted needlessly"),
+    ("duplicates", "duplicate acts"),
+    ("refused", "refused by the tool"),
+    ("needless_replans", "needless replans"),
+)
+_COUNTED_IF_ANY = (
+    ("crashed", "crashed"),
+    ("stuck", "stuck"),
+    ("value_current", "current by value, not by version"),
+    ("omitted", "stale in a key that is not declared"),
+    ("misreported", "current only as an owner misreported it"),
+    ("unmarked", "no validated() seen"),
+)
+
+
+def summary(report: Report) -> list[str]:
+    """What was run and seen, one text for each kind of thing."""
+    points = "every point" if report.placements == "every point" else "each point that depends on it"
+    placed = f"an event lands before {points}"
+    ran = f"{count_of(report.episodes, 'episode')}, {report.seconds:.1f} s" + (f"; {placed}" if report.engine == "exhaust" else "")
+    return [
+        ran,
+        counts_in_words(report.counts),
+        "kinds of event that fired, in episodes: " + (_numbers(report.fired) or "none"),
+        *([f"could not be delivered: {_missing(report.missing)}"] if report.missing else []),
+        *([f"not promised at this level: {beyond_in_words(report.beyond)}"] if report.beyond else []),
+        *([f"noticed, which fails no check unless asked with --fail-on: {_noticed(report.noticed)}"] if report.noticed else []),
+        *([f"holds at the weaker level {report.strongest}"] if report.verdict == "violated" and report.strongest else []),
+        *([f"assumed: {clean(', '.join(report.assumed))}"] if report.assumed else []),
+    ]
+
+
+def counts_in_words(counts: dict[str, int]) -> str:
+    """The outcomes that a team counts apart."""
+    said = [f"{words} {counts.get(name, 0):,}" for name, words in _COUNTED]
+    return dotted([*said, *(f"{words} {counts[name]:,}" for name, words in _COUNTED_IF_ANY if counts.get(name))])
+
+
+def _numbers(counts: dict[str, int]) -> str:
+    return dotted(f"{name} {number:,}" for name, number in sorted(counts.items(), key=lambda item: -item[1]))
+
+
+def dotted(items: Iterable[str]) -> str:
+    """Items with dots between them, each of which stays on one line."""
+    return " ".join(f"·\xa0{together(item)}" if number else together(item) for number, item in enumerate(items))
+
+
+def _missing(missing: dict[str, str]) -> str:
+    return ", ".join(f"{kind} (define {hook})" for kind, hook in missing.items())
+
+
+def _noticed(noticed: dict[str, int]) -> str:
+    return ", ".join(f"{code} in {count_of(number, 'episode')}" for code, number in noticed.items())
+
+
+def beyond_in_words(beyond: dict[str, int]) -> str:
+    """Which stronger levels fail, weakest first, and by what."""
+    said = []
+    for level in LEVELS:
+        codes = [code for code in beyond if FINDINGS[code].level == level]
+        said += [f"{level} fails in {count_of(beyond[code], 'episode')} ({code})" for code in codes]
+    return ", ".join(said)
+
+
+# -- several systems -----------------------------------------------------------------------------------------------------------------
+
+
+def comparison_lines(reports: Iterable[Report], width: int = WIDTH) -> list[Text]:
+    """A table of several systems: verdict, first finding, its size, episodes, and how they came out."""
+    head = ("system", "verdict", "finding", "events", "episodes", "completed", "recovered", "halted")
+    body = [_compared(report) for report in reports]
+    widths = [max(cell_len(row[i]) for row in (head, *body)) for i in range(len(head))]
+    gap = "  " if sum(widths) + 2 * len(widths) <= width else " "
+    lines = []
+    for number, row in enumerate((head, *body)):
+        cells = [_aligned(text, widths[i], right=i > 2) for i, text in enumerate(row)]
+        style = "bold" if number == 0 else _STYLES[row[1]].removeprefix("bold ")
+        lines.append(Text(fit("  " + (gap.join(cells).rstrip()), width), style))
+    return lines
+
+
+def _compared(report: Report) -> tuple[str, ...]:
+    counts, failure = report.counts, report.failures[0] if report.failures else None
+    halted = sum(counts.get(f"halted_{why}", 0) for why in ("changed", "unverified", "needless"))
+    return (
+        clean(report.system),
+        report.verdict,
+        failure.code if failure else "-",
+        str(failure.interleaving.size) if failure else "-",
+        *(f"{number:,}" for number in (report.episodes, counts.get("completed", 0), counts.get("recovered", 0), halted)),
+    )
+
+
+def _aligned(text: str, cells: int, *, right: bool) -> str:
+    space = " " * (cells - cell_len(text))
+    return space + text if right else text + space
+
+
+# -- a replay ------------------------------------------------------------------------------------------------------------------------
+
+
+def replay_lines(system: str, replay: Replay, width: int = WIDTH) -> list[Text]:
+    """What came of a stored case."""
+    if replay.finding is None:
+        style = "bold green" if replay.status == "no longer fails" else "bold yellow"
+        return prose(f"{clean(system)} · {Names(replay.history).readable(replay.message)}", width, style, "", "  ")
+    title = prose(f"{clean(system)} · still fails · {replay.finding.code}", width, "bold red", "", "  ")
+    return title + finding_lines(replay.finding, replay.history, width)
+
+
+# -- printing ------------------------------------------------------------------------------------------------------------------------
+
+
+def plain(lines: Iterable[Text], encoding: str | None = "utf-8") -> str:
+    """The lines as text without colour that can be printed in `encoding`."""
+    return "\n".join(printable(line.plain.rstrip(), encoding) for line in lines)
+
+
+def printable(text: str, encoding: str | None) -> str:
+    """`text` with whatever `encoding` lacks replaced."""
+    try:
+        text.encode(encoding or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        ascii_signs = text.translate(_ASCII)
+        try:
+            return ascii_signs.encode(encoding or "ascii", "backslashreplace").decode(encoding or "ascii")
+        except LookupError:
+            return ascii_signs.encode("ascii", "backslashreplace").decode("ascii")
+    return text
+
+
+def width_of(stream: IO[str]) -> int:
+    """Cells of a line: those of the terminal; where it is none, those that COLUMNS says, else 120."""
+    if stream.isatty():
+        return max(Console(file=stream).width, 40)
+    columns = os.environ.get("COLUMNS", "")
+    return max(int(columns), 40) if columns.isascii() and columns.isdigit() else WIDTH
+
+
+def emit(lines: Iterable[Text], stream: IO[str]) -> None:
+    """Prints lines, in colour where the stream is a terminal and NO_COLOR is not set."""
+    console = Console(file=stream, highlight=False, markup=False, emoji=False, soft_wrap=True, width=width_of(stream))
+    encoding = getattr(stream, "encoding", None)
+    for line in lines:
+        text = printable(line.plain, encoding)
+        console.print(Text(text, line.style, spans=line.spans if text == line.plain else None), soft_wrap=True)

@@ -26,29 +26,16 @@ arXiv, 2026-09-03.)
 >>> heads.clear()
 >>> fence.guard(p3, [requirement], act=print)
 Traceback (most recent call last):
-fencecheck.fence.core.Halt: owner-unavailable: the owner of 'order/42/requirement' did not answer (KeyError: 'order/42/requirement')
+fencecheck.fence.values.Halt: owner-unavailable: the owner of 'order/42/requirement' did not answer (KeyError: 'order/42/requirement')
 
 `PlanFence` here is the one for plain functions. `fencecheck.fence.aio.PlanFence` and `fencecheck.fence.trio_.PlanFence` take async ones.
 `protocol` is all of it without I/O, for any other way of asking.
 """
 
-from fencecheck.fence.core import (
-    MAX_RECORDS,
-    Ask,
-    Cleared,
-    Failure,
-    Fetch,
-    Halt,
-    Reason,
-    Record,
-    Replan,
-    Request,
-    Seen,
-    Steps,
-    protocol,
-    step,
-)
+from fencecheck.fence.core import MAX_RECORDS, protocol, step
+from fencecheck.fence.seen import Seen
 from fencecheck.fence.sync import PlanFence
+from fencecheck.fence.values import Ask, Cleared, Failure, Fetch, Halt, Reason, Record, Replan, Request, Steps
 
 __all__ = [
     "MAX_RECORDS",

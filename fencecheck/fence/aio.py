@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from fencecheck.fence.core import Failure, R
 from fencecheck.fence.driver import AsyncDriver, Escaped, released
+from fencecheck.fence.values import Failure, R
 
 
 class PlanFence(AsyncDriver[R]):

@@ -6,7 +6,9 @@ import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, Generic, TypeVar
 
-from fencecheck.fence.core import MAX_RECORDS, Ask, Cleared, Failure, Fetch, Halt, R, Request, Seen, Steps, protocol, step
+from fencecheck.fence.core import MAX_RECORDS, protocol, step
+from fencecheck.fence.seen import Seen
+from fencecheck.fence.values import Ask, Cleared, Failure, Fetch, Halt, R, Request, Steps
 
 Reply = TypeVar("Reply")
 Validated = Callable[[Mapping[str, str]], object]

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable, Mapping
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from fencecheck.fence.core import MAX_RECORDS, Ask, Cleared, Failure, Fetch, Halt, R, Request, step
+from fencecheck.fence.core import MAX_RECORDS, step
 from fencecheck.fence.driver import Driver, Validated
+from fencecheck.fence.values import Ask, Cleared, Failure, Fetch, Halt, R, Request
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor

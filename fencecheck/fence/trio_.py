@@ -7,8 +7,8 @@ from typing import Any
 
 import trio
 
-from fencecheck.fence.core import Failure, R
 from fencecheck.fence.driver import AsyncDriver, Escaped, released
+from fencecheck.fence.values import Failure, R
 
 
 class PlanFence(AsyncDriver[R]):

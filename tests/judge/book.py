@@ -170,6 +170,8 @@ class Book:
         effect = outcome in ("done", "lost-reply")
         if effect and idempotency_key is not None:
             self._idempotency.setdefault(idempotency_key, args)
+        if carried_out.keys_of is not None:
+            more.setdefault("depends_on", carried_out.true_keys(args))
         entry = Act(
             self._agent(by),
             carried_out.name,

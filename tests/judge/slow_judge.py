@@ -6,7 +6,7 @@ shares nothing with it but the values. Where the specification can be read in tw
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,9 +76,9 @@ def action_of(history: History, act: Act) -> Action:
 
 
 def depended(history: History, i: int) -> tuple[str, ...]:
-    """D*: the true dependencies of the effect at i."""
+    """D*: the true dependencies of the effect at i. Where they depend on the arguments, `Act.depends_on` says them."""
     act = history.entries[i]
-    return act.depends_on if act.depends_on is not None else tuple(action_of(history, act).true_keys(act.args))
+    return act.depends_on if act.depends_on is not None else action_of(history, act).depends_on
 
 
 def declared(history: History, i: int) -> tuple[str, ...]:
@@ -488,21 +488,20 @@ def replans(history: History) -> list[SlowReplan]:
 
 
 def unbounded_replans(history: History) -> list[int]:
-    """For each agent the first derive with which its count exceeds what is allowed."""
+    """The derives with which a count first exceeds what is allowed: once for each time that it was counted from zero."""
     allowed = max(action.replans for action in history.scenario.actions)
-    beyond = [[r.at for r in replans_of(history, agent) if r.number > allowed] for agent in agents(history)]
-    return [places[0] for places in beyond if places]
+    return [replan.at for replan in replans(history) if replan.number == allowed + 1]
 
 
 # Need
 
 
-def is_need_judged(history: History) -> bool:
-    """Where an action's keys depend on its arguments, need is not judged."""
-    return all(action.keys_of is None for action in history.scenario.actions)
+def is_need_judged(actions: Iterable[Action]) -> bool:
+    """Where the keys of one of `actions` depend on its arguments, need is not judged."""
+    return all(action.keys_of is None for action in actions)
 
 
-def keys_needed(history: History, actions: list[Action]) -> set[str]:
+def keys_needed(history: History, actions: Iterable[Action]) -> set[str]:
     """D-union over `actions`."""
     return {x for action in actions for x in history.scenario.declared(action, history.dropped)}
 
@@ -531,7 +530,7 @@ def is_reason(history: History, agent: str, derived_at: int | None, keys: set[st
     if given is not None and given[0] in keys and given[1] not in own_versions(history, agent, derived_at, given[0]):
         return True
     if is_by(entry, agent, Read, Head):
-        return entry.key in keys and fails(history, j)
+        return entry.key in keys and (fails(history, j) or history.records[entry.version].removed)
     if is_by(entry, agent, Fetch):
         made_of = lineage(history, history.entries[derived_at].id) if derived_at is not None else set()
         return entry.answer != "ok" and entry.id in made_of
@@ -541,21 +540,21 @@ def is_reason(history: History, agent: str, derived_at: int | None, keys: set[st
 
 
 def is_needed(history: History, agent: str, derived_at: int | None, end: int, keys: set[str]) -> bool:
-    """Whether leaving q at `end` was needed."""
+    """Whether leaving q at `end` was needed. Only a plan can lack a version of a key: where there is none, that is no reason."""
     start = derived_at + 1 if derived_at is not None else 0
     if any(is_reason(history, agent, derived_at, keys, j) for j in range(start, end)):
         return True
     own = {x: own_versions(history, agent, derived_at, x) for x in keys}
-    if history.own_store and any(truth(history, x, end) not in own[x] for x in keys):
+    if history.own_store and any(own[x] and truth(history, x, end) not in own[x] for x in keys):
         return True
-    return any(len(own[x]) != 1 for x in keys)
+    return derived_at is not None and any(len(own[x]) != 1 for x in keys)
 
 
 def needless_replans(history: History) -> list[int]:
     """Derives of the replans that nothing called for."""
-    if not is_need_judged(history):
+    if not is_need_judged(history.scenario.actions):
         return []
-    keys = keys_needed(history, list(history.scenario.actions))
+    keys = keys_needed(history, history.scenario.actions)
     return [r.at for r in replans(history) if not is_needed(history, r.agent, r.left_at, r.at, keys)]
 
 
@@ -568,11 +567,11 @@ def undone(history: History) -> list[Action]:
     return [action for action in history.scenario.actions if action.name not in done]
 
 
-def halting_agent(history: History) -> str | None:
-    """The agent of the last `Halted`, else of the last point."""
+def halting_agent(history: History) -> str:
+    """The agent of the last `Halted`, else of the last point; the first of the scenario where there is none."""
     halts = [e.agent for e in history.entries if type(e) is Halted]
     made = [e.agent for e in history.entries if is_point(e)]
-    return halts[-1] if halts else made[-1] if made else None
+    return [history.scenario.agents[0], *made, *halts[-1:]][-1]
 
 
 def is_halt(history: History) -> bool:
@@ -583,7 +582,7 @@ def is_halt(history: History) -> bool:
 def is_halt_needed(history: History) -> bool:
     """Whether the halt was needed; where need is not judged, it counts as needed."""
     agent = halting_agent(history)
-    if not is_need_judged(history):
+    if not is_need_judged(undone(history)):
         return True
     end = len(history.entries)
     derived_at = last_plan(history, agent, end)
@@ -591,7 +590,7 @@ def is_halt_needed(history: History) -> bool:
 
 
 def has_failure(history: History) -> bool:
-    """Whether an answer, fetch or act by any agent failed."""
+    """Whether an answer, fetch or act by any agent failed. An act that its idempotency key made a repeat did not."""
     for j, e in enumerate(history.entries):
         if getattr(e, "in_event", False):
             continue
@@ -599,7 +598,7 @@ def has_failure(history: History) -> bool:
             return True
         if type(e) is Fetch and e.answer != "ok":
             return True
-        if type(e) is Act and e.outcome != "done":
+        if type(e) is Act and e.outcome not in ("done", "repeated"):
             return True
     return False
 

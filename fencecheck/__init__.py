@@ -36,7 +36,7 @@ _WHERE = {
     "simulate": "run.simulate",
     "world": "worlds",
 }
-_MODULES = {"codec", "errors", "fence", "mutants", "strategies", "systems", "worlds"}
+_MODULES = {"codec", "errors", "faults", "fence", "mutants", "strategies", "systems", "worlds"}
 
 if TYPE_CHECKING:
     from fencecheck.history import History as History
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from fencecheck.model import Action as Action
     from fencecheck.model import Record as Record
     from fencecheck.model import Scenario as Scenario
-    from fencecheck.run import faults as faults
+    from fencecheck import faults as faults
     from fencecheck.run.adapter import AgentSystem as AgentSystem
     from fencecheck.run.adapter import from_functions as from_functions
     from fencecheck.run.kit import Kit as Kit
@@ -62,8 +62,6 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> Any:
-    if name == "faults":
-        return import_module("fencecheck.run.faults")
     if name in _MODULES:
         return import_module(f"fencecheck.{name}")
     if name not in _WHERE:
@@ -74,4 +72,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_WHERE, *_MODULES, "faults"])
+    return sorted([*globals(), *_WHERE, *_MODULES])

@@ -171,7 +171,7 @@ class Kit:
         world = self._world
         if how == "wrong-key":
             others = [k for k in world.owner_of if k != key]
-            record = world.records[world.heads[others[0]]] if others else Record(f"{key}/other@1", f"{key}/other", f"{key}/other version 1")
+            record = world.records[world.heads[others[0]]] if others else world.stranger(key)
             self._log.append(port(agent, key, record.id, "wrong-key", self._in_event))
         else:
             ids = world.versions[key]

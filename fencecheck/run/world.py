@@ -78,6 +78,11 @@ class World:
         self.latest = record.id
         return record
 
+    def stranger(self, key: str) -> Record:
+        """A record of another key, for an owner that has only one key to answer for."""
+        other = f"{key}/other"
+        return self.records.setdefault(version_id(other, 1), Record(version_id(other, 1), other, f"{other} version 1"))
+
     def fresh_value(self, key: str) -> Any:
         """The value of the version that comes next."""
         return self.prepared.scenario.value_of(key, len(self.versions.get(key, ())) + 1)

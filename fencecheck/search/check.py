@@ -21,7 +21,6 @@ from fencecheck.search.tally import Shown, Tally
 
 Engine = Literal["exhaust", "explore"]
 MAX_EVENTS = 2
-_CLASSES = ("safety", "robustness", "usefulness", "inconclusive")
 EXAMPLES = 1_000
 
 
@@ -71,7 +70,7 @@ def check(
 
             tally = explore_into(runner, examples, seed, 8 if max_events is None else max_events, level, fails, broken)
             bound = Bound("examples", examples)
-        failing = sorted(tally.failing(level, fails).items(), key=lambda item: _CLASSES.index(FINDINGS[item[0]].kind))
+        failing = sorted(tally.failing(level, fails).items(), key=lambda item: list(FINDINGS).index(item[0]))
         failures = [_failure(runner, code, shown) for code, shown in failing]
         report = _report(runner, tally, failures, level, engine, bound, fails)
     report.assumed = [*assumed, "reaches the world through ports only (not checkable)", "compares versions for identity only (not checkable)"]

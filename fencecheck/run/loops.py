@@ -6,6 +6,7 @@ Virtual time means that nothing waits: when no task can go on, the clock jumps t
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import Any
@@ -207,10 +208,27 @@ def _only(group: BaseExceptionGroup[Any]) -> BaseException:
 
 
 def runtime(name: str, wait_s: float) -> AsyncioVirtual | AsyncioNative | Trio:
-    """The runtime of that name."""
+    """The runtime of that name.
+
+    Raises:
+        CouldNotRun: this is called by what runs on such a loop itself.
+    """
+    if _inside_loop(name):
+        raise CouldNotRun(
+            f"a system of runtime {name!r} gets a loop of its own, which cannot run inside another: call it from a plain function, "
+            "not from an async one"
+        )
     kinds: dict[str, type[AsyncioVirtual] | type[AsyncioNative] | type[Trio]] = {
         "asyncio": AsyncioVirtual,
         "asyncio-native": AsyncioNative,
         "trio": Trio,
     }
     return kinds[name](wait_s)
+
+
+def _inside_loop(name: str) -> bool:
+    """Whether a loop of that kind runs on this thread already."""
+    if name != "trio":
+        return asyncio._get_running_loop() is not None
+    trio = sys.modules.get("trio")
+    return trio is not None and bool(trio.lowlevel.in_trio_run())

@@ -145,11 +145,13 @@ class Systems:
     def pytest_collection_modifyitems(self, session: pytest.Session, items: list[pytest.Item]) -> None:
         """Puts the items of the systems before those of the test files, early enough for `-k` to choose among them."""
         collector = _Collector.from_parent(session, name="fencecheck", nodeid="fencecheck")
-        items[:0] = [
+        added: list[pytest.Item] = [
             _Item.from_parent(collector, name=f"{name}[{engine}]", system=system, engine=engine, options=self._options)
             for name, system in self._systems.items()
             for engine in self._engines
         ]
+        items[:0] = added
+        session.config.hook.pytest_collectreport(report=pytest.CollectReport("fencecheck", "passed", None, result=added))
 
 
 def _refuse_negative(options: dict[str, Any]) -> None:

@@ -7,7 +7,7 @@ import sqlite3
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from app import CannotPlan, ServiceError, Services, build, fulfil
 from langgraph.checkpoint.sqlite import SqliteSaver
@@ -68,7 +68,7 @@ class Delivery(AgentSystem):
     )
     halt_exceptions = (ServiceError, CannotPlan, Halt)
     fault_exceptions = {faults.Fault: ServiceError}
-    fenced = False
+    fenced: ClassVar[bool] = False
 
     def open(self) -> None:
         self.folder = tempfile.TemporaryDirectory()

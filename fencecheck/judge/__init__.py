@@ -8,7 +8,7 @@ from __future__ import annotations
 from fencecheck.history import Act, Ended, History
 from fencecheck.judge.effects import judge_effect
 from fencecheck.judge.levels import ALWAYS_FAIL, FINDINGS, LEVELS, Level, counts_at
-from fencecheck.judge.need import any_failure, halting_agent, needed, open_keys
+from fencecheck.judge.need import any_failure, halting_agent, needed, open_keys, true_keys
 from fencecheck.judge.timeline import Timeline
 from fencecheck.judge.verdict import EpisodeOutcome, Finding, Judgement
 
@@ -64,7 +64,7 @@ def _replans(history: History, line: Timeline, into: Judgement) -> None:
         into.findings.append(Finding("unbounded-replan", i, None, at, message))
     keys = open_keys(history, set()) if line.replans else None
     for replan in line.replans:
-        if keys is not None and not needed(history, line, replan.agent, replan.left, replan.at, keys):
+        if keys is not None and not needed(history, line, replan.agent, replan.left, replan.at, keys, true_keys(history, set())):
             into.needless_replans += 1
             message = f"{replan.agent} replanned though nothing that it depends on had changed or failed."
             into.findings.append(Finding("needless-replan", replan.at, None, (replan.at,), message))
@@ -90,7 +90,7 @@ def _outcome(history: History, line: Timeline, done: set[str], ended: Ended, int
         return "completed"
     keys = open_keys(history, done)
     agent = halting_agent(history)
-    need = keys is None or needed(history, line, agent, line.plan_of(agent), last, keys)
+    need = keys is None or needed(history, line, agent, line.plan_of(agent), last, keys, true_keys(history, done))
     if not need:
         message = f"{agent} halted though nothing that it depends on had changed or failed."
         into.findings.append(Finding("needless-halt", last, None, (last,), message))

@@ -20,11 +20,19 @@ def open_keys(history: History, done: set[str]) -> tuple[str, ...] | None:
     return tuple(keys)
 
 
-def needed(history: History, line: Timeline, agent: str, plan: str | None, until: int, keys: tuple[str, ...]) -> bool:
+def true_keys(history: History, done: set[str]) -> frozenset[str]:
+    """The keys on which the actions that had no effect yet really depend: without them nothing can be planned, declared or not."""
+    return frozenset(key for action in history.scenario.actions if action.name not in done for key in action.depends_on)
+
+
+def needed(
+    history: History, line: Timeline, agent: str, plan: str | None, until: int, keys: tuple[str, ...], true: frozenset[str]
+) -> bool:
     """Whether anything gave `agent`, which held `plan`, a reason to give it up before the entry `until`.
 
     Args:
         keys: the declared keys at stake.
+        true: the true dependencies at stake.
     """
     records = history.records
     if plan is not None:
@@ -44,7 +52,7 @@ def needed(history: History, line: Timeline, agent: str, plan: str | None, until
         if type(entry) is Landed:
             if entry.fired and (type(entry.what) is Replan or (type(entry.what) is Restart and entry.what.agent == agent)):
                 return True
-        elif getattr(entry, "agent", None) == agent and not getattr(entry, "in_event", False) and _reason(entry, i, history, line, keys, own, ids):
+        elif getattr(entry, "agent", None) == agent and not getattr(entry, "in_event", False) and _reason(entry, i, history, line, keys, true, own, ids):
             return True
     return False
 
@@ -57,9 +65,20 @@ def _first_served(history: History, agent: str, until: int) -> dict[str, tuple[s
     return own
 
 
-def _reason(entry: object, i: int, history: History, line: Timeline, keys: tuple[str, ...], own: dict[str, tuple[str, ...]], ids: list[str]) -> bool:
+def _reason(
+    entry: object,
+    i: int,
+    history: History,
+    line: Timeline,
+    keys: tuple[str, ...],
+    true: frozenset[str],
+    own: dict[str, tuple[str, ...]],
+    ids: list[str],
+) -> bool:
     if isinstance(entry, Read | Head):
-        return entry.key in keys and (i in line.failed or entry.version not in own.get(entry.key, ()) or _removed(history, entry.version))
+        if entry.key in keys and entry.version not in own.get(entry.key, ()):
+            return True
+        return (entry.key in keys or entry.key in true) and (i in line.failed or _removed(history, entry.version))
     if type(entry) is Memory:
         return entry.key in keys and entry.version is not None and entry.version not in own.get(entry.key, ())
     if type(entry) is Fetch:

@@ -506,6 +506,11 @@ def keys_needed(history: History, actions: Iterable[Action]) -> set[str]:
     return {x for action in actions for x in history.scenario.declared(action, history.dropped)}
 
 
+def keys_rested_on(history: History, actions: Iterable[Action]) -> set[str]:
+    """D-union and the true dependencies of `actions`."""
+    return keys_needed(history, actions) | {x for action in actions for x in action.depends_on}
+
+
 def served(entry: Any, agent: str) -> tuple[str, str] | None:
     """Key and version that an ok answer or a memory gave to `agent`."""
     if is_by(entry, agent, Memory) and entry.version is not None:
@@ -523,14 +528,14 @@ def own_versions(history: History, agent: str, derived_at: int | None, x: str) -
     return set([pair[1] for pair in given if pair is not None and pair[0] == x][:1])
 
 
-def is_reason(history: History, agent: str, derived_at: int | None, keys: set[str], j: int) -> bool:
+def is_reason(history: History, agent: str, derived_at: int | None, keys: set[str], rested_on: set[str], j: int) -> bool:
     """Whether the entry at j is a reason for `agent` to leave q."""
     entry = history.entries[j]
     given = served(entry, agent)
     if given is not None and given[0] in keys and given[1] not in own_versions(history, agent, derived_at, given[0]):
         return True
     if is_by(entry, agent, Read, Head):
-        return entry.key in keys and (fails(history, j) or history.records[entry.version].removed)
+        return entry.key in rested_on and (fails(history, j) or history.records[entry.version].removed)
     if is_by(entry, agent, Fetch):
         made_of = lineage(history, history.entries[derived_at].id) if derived_at is not None else set()
         return entry.answer != "ok" and entry.id in made_of
@@ -539,10 +544,10 @@ def is_reason(history: History, agent: str, derived_at: int | None, keys: set[st
     return is_restart_of(entry, agent) or (type(entry) is Landed and entry.fired and type(entry.what) is Replan)
 
 
-def is_needed(history: History, agent: str, derived_at: int | None, end: int, keys: set[str]) -> bool:
+def is_needed(history: History, agent: str, derived_at: int | None, end: int, keys: set[str], rested_on: set[str]) -> bool:
     """Whether leaving q at `end` was needed. Only a plan can lack a version of a key: where there is none, that is no reason."""
     start = derived_at + 1 if derived_at is not None else 0
-    if any(is_reason(history, agent, derived_at, keys, j) for j in range(start, end)):
+    if any(is_reason(history, agent, derived_at, keys, rested_on, j) for j in range(start, end)):
         return True
     own = {x: own_versions(history, agent, derived_at, x) for x in keys}
     if history.own_store and any(own[x] and truth(history, x, end) not in own[x] for x in keys):
@@ -554,8 +559,8 @@ def needless_replans(history: History) -> list[int]:
     """Derives of the replans that nothing called for."""
     if not is_need_judged(history.scenario.actions):
         return []
-    keys = keys_needed(history, history.scenario.actions)
-    return [r.at for r in replans(history) if not is_needed(history, r.agent, r.left_at, r.at, keys)]
+    keys, rested_on = keys_needed(history, history.scenario.actions), keys_rested_on(history, history.scenario.actions)
+    return [r.at for r in replans(history) if not is_needed(history, r.agent, r.left_at, r.at, keys, rested_on)]
 
 
 # The end
@@ -586,7 +591,7 @@ def is_halt_needed(history: History) -> bool:
         return True
     end = len(history.entries)
     derived_at = last_plan(history, agent, end)
-    return is_needed(history, agent, derived_at, end, keys_needed(history, undone(history)))
+    return is_needed(history, agent, derived_at, end, keys_needed(history, undone(history)), keys_rested_on(history, undone(history)))
 
 
 def has_failure(history: History) -> bool:

@@ -1,12 +1,14 @@
 """Events, one strategy for each kind, and `events` for all of them together.
 
-Each kind is one choice from a list, the plainest way of going wrong first. So every event is three choices, whatever its kind: where, of
-which kind, and which. Hypothesis holds fewer choices to be simpler; a kind with one choice less would be taken for simpler than an update.
+Every event is four choices, whatever its kind: the kind, what it happens to, how, and where. Hypothesis holds fewer choices to be simpler,
+so that a kind with one choice less would be taken for simpler than an update. What it happens to and how are choices of their own, since
+Hypothesis lowers equal choices of several events together: a fresh value of a key and its earlier value again both move to the first key.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
 
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
@@ -32,6 +34,8 @@ from fencecheck.interleaving import (
 from fencecheck.model import Scenario
 from fencecheck.strategies._arguments import check_assumptions, check_count, check_kinds, check_scenario, some
 
+W = TypeVar("W")
+
 
 def updates(scenario: Scenario) -> SearchStrategy[Update]:
     """The owner of a key commits a new version: a fresh value first, then an earlier one again, then a removal.
@@ -40,13 +44,13 @@ def updates(scenario: Scenario) -> SearchStrategy[Update]:
         BadArgument: `scenario` is none, or has no keys.
     """
     keys = some("updates", "keys", check_scenario("updates", scenario).keys)
-    return st.sampled_from([Update(key, how) for how in UPDATE_HOWS for key in keys])
+    return _made(Update, keys, UPDATE_HOWS)
 
 
 def deliveries(scenario: Scenario) -> SearchStrategy[Deliver]:
     """The newest version of a key reaches every agent's memory. Raises as `updates`."""
     keys = some("deliveries", "keys", check_scenario("deliveries", scenario).keys)
-    return st.sampled_from([Deliver(key) for key in keys])
+    return _made(Deliver, keys)
 
 
 def outages(scenario: Scenario, *, assume_broken: Iterable[str] = frozenset()) -> SearchStrategy[Outage]:
@@ -62,13 +66,13 @@ def outages(scenario: Scenario, *, assume_broken: Iterable[str] = frozenset()) -
     owners = some("outages", "owners", tuple(check_scenario("outages", scenario).owners))
     broken = check_assumptions("outages", assume_broken)
     hows = [how for how in OUTAGE_HOWS if how not in DISHONEST or "honest-owners" in broken]
-    return st.sampled_from([Outage(owner, how) for how in hows for owner in owners])
+    return _made(Outage, owners, hows)
 
 
 def restores(scenario: Scenario) -> SearchStrategy[Restore]:
     """An owner answers well again. Raises as `outages`."""
     owners = some("restores", "owners", tuple(check_scenario("restores", scenario).owners))
-    return st.sampled_from([Restore(owner) for owner in owners])
+    return _made(Restore, owners)
 
 
 def missing_parents(scenario: Scenario) -> SearchStrategy[MissingParent]:
@@ -78,29 +82,29 @@ def missing_parents(scenario: Scenario) -> SearchStrategy[MissingParent]:
         BadArgument: `scenario` is none.
     """
     places = _places(check_scenario("missing_parents", scenario))
-    return st.sampled_from([MissingParent(place) for place in (*places, *_declared_keys(scenario))])
+    return _made(MissingParent, (*places, *_declared_keys(scenario)))
 
 
 def corrupt_parents(scenario: Scenario) -> SearchStrategy[CorruptParent]:
     """A record of the lineage of the last plan is served so that it must not verify. Raises as `missing_parents`."""
     places = _places(check_scenario("corrupt_parents", scenario))
-    return st.sampled_from([CorruptParent(place, how) for how in CORRUPT_HOWS for place in places])
+    return _made(CorruptParent, places, CORRUPT_HOWS)
 
 
 def tool_faults(scenario: Scenario) -> SearchStrategy[ToolFault]:
     """The next call of a tool goes wrong. Raises as `missing_parents`."""
-    tools = dict.fromkeys(action.tool for action in check_scenario("tool_faults", scenario).actions)
-    return st.sampled_from([ToolFault(tool, how) for how in TOOL_HOWS for tool in tools])
+    tools = tuple(dict.fromkeys(action.tool for action in check_scenario("tool_faults", scenario).actions))
+    return _made(ToolFault, tools, TOOL_HOWS)
 
 
 def restarts(scenario: Scenario) -> SearchStrategy[Restart]:
     """An agent loses what it holds in memory. Raises as `missing_parents`."""
-    return st.sampled_from([Restart(agent) for agent in check_scenario("restarts", scenario).agents])
+    return _made(Restart, check_scenario("restarts", scenario).agents)
 
 
 def replans(scenario: Scenario) -> SearchStrategy[Replan]:
     """The planner derives a new plan for a task. Raises as `missing_parents`."""
-    return st.sampled_from([Replan(task) for task in check_scenario("replans", scenario).tasks])
+    return _made(Replan, check_scenario("replans", scenario).tasks)
 
 
 def events(
@@ -160,6 +164,16 @@ def _declared_keys(scenario: Scenario) -> tuple[str, ...]:
     if any(action.keys_of is not None and action.declared is None for action in scenario.actions):
         return scenario.keys
     return tuple(dict.fromkeys(key for action in scenario.actions for key in action.declared_keys()))
+
+
+def _made(kind: Callable[..., W], about: Sequence[Any], hows: Sequence[Any] = ()) -> SearchStrategy[W]:
+    """Events of a kind, which happen to one of `about`, in one of these ways; the first of each is simplest.
+
+    Integers rather than `st.sampled_from`, which makes no choice where there is only one thing to choose from.
+    """
+    ways: list[tuple[Any, ...]] = [(how,) for how in hows] or [()]
+    numbers = st.tuples(st.integers(0, len(about) - 1), st.integers(0, len(ways) - 1))
+    return numbers.map(lambda drawn: kind(about[drawn[0]], *ways[drawn[1]]))
 
 
 def _places(scenario: Scenario) -> range:

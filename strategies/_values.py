@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings
@@ -55,6 +56,22 @@ def concrete(scenario: Scenario, seed: int = 0) -> Scenario:
     open_keys = [key for key, drawn in scenario.values.items() if isinstance(drawn, SearchStrategy)]
     if not open_keys:
         return scenario
+    known = _CLOSED.get((id(scenario), seed))
+    if known is not None and known[0] is scenario:
+        return known[1]
+    closed = _closed(scenario, open_keys, seed)
+    if len(_CLOSED) >= _MOST_CLOSED:
+        _CLOSED.clear()
+    _CLOSED[id(scenario), seed] = (scenario, closed)
+    return closed
+
+
+_CLOSED: dict[tuple[int, int], tuple[Scenario, Scenario]] = {}
+"""What `concrete` made of which scenario: a run asks for it again in each example, and to draw it takes a tenth of a second."""
+_MOST_CLOSED = 100
+
+
+def _closed(scenario: Scenario, open_keys: list[str], seed: int) -> Scenario:
     taken = [value for key, drawn in scenario.values.items() if key not in open_keys for value in drawn]
     found = {}
     for number, key in enumerate(open_keys):
@@ -97,7 +114,18 @@ AVAILABLE_PROVIDERS[_BACKEND] = f"{__name__}.{_NoConstants.__name__}"
 
 
 def _sample(key: str, strategy: SearchStrategy[Any], number: int) -> list[Any]:
-    """Values in the order in which Hypothesis draws them from this seed: nothing is stored, and nothing is read from a database."""
+    """Values in the order in which Hypothesis draws them from this seed: nothing is stored, and nothing is read from a database.
+
+    On a thread of its own, since Hypothesis refuses a test inside a test, and `concrete` may well be called in one.
+    """
+    try:
+        with ThreadPoolExecutor(1) as aside:
+            return aside.submit(_collect, strategy, number).result()
+    except HypothesisException as error:
+        raise BadArgument(f"concrete(): nothing can be drawn from the strategy for {key!r}: {error}") from error
+
+
+def _collect(strategy: SearchStrategy[Any], number: int) -> list[Any]:
     drawn: list[Any] = []
 
     @settings(
@@ -114,8 +142,5 @@ def _sample(key: str, strategy: SearchStrategy[Any], number: int) -> list[Any]:
     def collect(value: Any) -> None:
         drawn.append(value)
 
-    try:
-        collect()
-    except HypothesisException as error:
-        raise BadArgument(f"concrete(): nothing can be drawn from the strategy for {key!r}: {error}") from error
+    collect()
     return drawn

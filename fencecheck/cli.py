@@ -86,7 +86,7 @@ def _no_exit() -> Iterator[None]:
         raise CouldNotRun(f"the system under test called sys.exit({error.code!r}): guard that with if __name__ == '__main__'") from error
 
 
-@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group("fencecheck", cls=_Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="fencecheck", message="%(prog)s %(version)s")
 def main() -> None:
     """Does an agent that plans first and acts later halt, or act on what is current?

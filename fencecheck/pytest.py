@@ -151,7 +151,7 @@ class Systems:
             for engine in self._engines
         ]
         items[:0] = added
-        session.config.hook.pytest_collectreport(report=pytest.CollectReport("fencecheck", "passed", None, result=added))
+        session.config.hook.pytest_collectreport(report=pytest.CollectReport("fencecheck", "passed", None, [*added]))
 
 
 def _refuse_negative(options: dict[str, Any]) -> None:

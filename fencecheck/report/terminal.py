@@ -232,15 +232,15 @@ def printable(text: str, encoding: str | None) -> str:
 def width_of(stream: IO[str]) -> int:
     """Cells of a line: those of the terminal; where it is none, those that COLUMNS says, else 120."""
     if stream.isatty():
-        return max(Console(file=stream).width, 40)
+        return max(Console(file=stream).width, 60)
     columns = os.environ.get("COLUMNS", "")
-    return max(int(columns), 40) if columns.isascii() and columns.isdigit() else WIDTH
+    return max(int(columns), 60) if columns.isascii() and columns.isdigit() else WIDTH
 
 
 def emit(lines: Iterable[Text], stream: IO[str]) -> None:
     """Prints lines, in colour where the stream is a terminal and NO_COLOR is not set."""
     console = Console(file=stream, highlight=False, markup=False, emoji=False, soft_wrap=True, width=width_of(stream))
-    encoding = getattr(stream, "encoding", None)
+    encoding = getattr(stream, "encoding", None) or "utf-8"
     for line in lines:
         text = printable(line.plain, encoding)
         console.print(Text(text, line.style, spans=line.spans if text == line.plain else None), soft_wrap=True)

@@ -212,7 +212,8 @@ def _laid_out(found: list[Row | int], width: int, indent: int) -> list[Text]:
         body = start + _padded(row.about, about) if cell_len(row.about) <= about else start + row.about
         whole = f"{body}  {row.detail}" if row.detail else body.rstrip()
         below: list[str] = []
-        if cell_len(whole) > width and row.detail and (row.marked or row.verb in ("act", "end")):
+        room = width - (cell_len(row.source) + 2 if row.source and row.marked else 0)
+        if cell_len(whole) > room and row.detail and (row.marked or row.verb in ("act", "end")):
             whole, below = body.rstrip(), wrapped(row.detail, width, " " * cell_len(start))
         lines.append((whole, row.source, row.style, row.marked))
         lines += [(text, "", row.style, row.marked) for text in below]

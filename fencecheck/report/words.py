@@ -99,14 +99,14 @@ class Names:
             before, last = last, key or word
             return word if key is None else self.version(word) if key == before else f"{key} {self.version(word)}"
 
-        return clean(re.sub("|".join(re.escape(word) for word in words) + r"(?!\w)", name, text))
+        return clean(re.sub(f"(?:{'|'.join(re.escape(word) for word in words)})(?!\\w)", name, text))
 
 
 def short_keys(keys: Iterable[str]) -> dict[str, str]:
-    """Each key with its last part, where that part belongs to no other key."""
-    last = {key: key.rpartition("/")[2] or key for key in keys}
+    """Each key with its last part, where that part says something and belongs to no other key."""
+    last = {key: key.rpartition("/")[2] for key in keys}
     parts = list(last.values())
-    return {key: part if parts.count(part) == 1 else key for key, part in last.items()}
+    return {key: part if parts.count(part) == 1 and any(c.isalpha() for c in part) else key for key, part in last.items()}
 
 
 # -- events --------------------------------------------------------------------------------------------------------------------------

@@ -1,0 +1,167 @@
+"""Bad input: one sentence on standard error, exit status 2, never a traceback, and before any long run."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from .made import HEAD, NAIVE, RUN, fencecheck, sentence
+
+
+@pytest.fixture(autouse=True)
+def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def module(name: str, text: str, attribute: str = "Naive") -> str:
+    Path(f"{name}.py").write_text(text)
+    return f"{name}.py:{attribute}"
+
+
+def test_an_unknown_system() -> None:
+    assert re.fullmatch(
+        r"there is no system 'nothing': give a built-in name \(planfence, .*\), package\.module:Class, or path/to/file\.py:Class",
+        sentence("check", "nothing"),
+    )
+
+
+def test_no_system() -> None:
+    assert sentence("check") == "Missing argument 'SYSTEM...'."
+
+
+def test_an_unknown_module() -> None:
+    assert (
+        sentence("check", "no.such:Class")
+        == "there is no module 'no.such' on the import path: check the name, or give path/to/file.py:Class"
+    )
+
+
+def test_an_unknown_file() -> None:
+    assert sentence("check", "no/such.py:Class") == "there is no file 'no/such.py': check the path before the colon"
+
+
+def test_an_unknown_class() -> None:
+    assert sentence("check", module("m1", NAIVE, "Other")) == "m1.py has no Other: it defines Naive"
+
+
+def test_a_module_that_fails_to_import_shows_its_own_error() -> None:
+    assert sentence("check", module("m2", "x = 1\nraise ValueError('no key is set')\n")) == (
+        "m2.py fails to import: ValueError: no key is set (line 2)"
+    )
+    assert sentence("check", module("m3", "import nothing_there\n")).startswith(
+        "m3.py fails to import: ModuleNotFoundError: No module named 'nothing_there'"
+    )
+    assert sentence("check", module("m4", "def f(:\n")).startswith("m4.py fails to import: SyntaxError:")
+
+
+def test_a_module_that_exits_does_not_decide_the_status() -> None:
+    assert sentence("check", module("m5", "import sys\nsys.exit(0)\n")) == "m5.py fails to import: SystemExit: 0 (line 2)"
+
+
+def test_a_run_that_exits_does_not_decide_the_status() -> None:
+    result = fencecheck("check", module("m6", HEAD + "\n    def run(self):\n        raise SystemExit(0)\n"))
+    assert result.exit_code == 2
+    assert result.stderr == "fencecheck: the system under test called sys.exit(0): guard that with if __name__ == '__main__'\n"
+
+
+def test_a_class_without_run() -> None:
+    assert sentence("check", module("m7", HEAD)) == "Naive has no run(): define run(self), which carries out one episode"
+
+
+def test_what_is_no_adapter() -> None:
+    assert sentence("check", module("m8", "class Naive: pass\n")) == (
+        "Naive is not an adapter: let it inherit from fencecheck.AgentSystem and define run()"
+    )
+    assert sentence("check", module("m9", "Naive = 3\n")) == "m9.py:Naive is a int, not an adapter class"
+
+
+def test_a_coroutine_from_a_sync_runtime() -> None:
+    assert sentence("check", module("m10", HEAD + "\n    async def run(self):\n        pass\n")) == (
+        "Naive: run() returned a coroutine but its runtime is 'sync', so it would never run: set runtime = 'asyncio' or 'trio'"
+    )
+
+
+def test_an_action_on_an_unknown_key() -> None:
+    said = sentence("check", module("m11", NAIVE.replace('depends_on=["order/1"]', 'depends_on=["order/2"]')))
+    assert said == (
+        "m11.py fails to import: BadInput: action 'ship' depends on the key 'order/2', which no owner holds (keys: order/1): "
+        "add it to owners (line 5)"
+    )
+
+
+def test_a_system_that_never_acts() -> None:
+    assert sentence("check", module("m12", HEAD + "\n    def run(self):\n        pass\n")) == (
+        "Naive never acts, even without any event: run() returned, so there is nothing to judge: "
+        "call kit.act(...) where the system calls the outside"
+    )
+
+
+@pytest.mark.parametrize("hook", ["setup(self, kit)", "teardown(self)", "publish(self, key, value)", "restart(self)", "replan(self, task)"])
+def test_a_hook_that_fails(hook: str) -> None:
+    more = f"\n    def {hook}:\n        raise RuntimeError('the pool is closed')\n"
+    if hook.startswith("publish"):
+        more += "\n    def true_head(self, key):\n        return None\n"
+    name = hook.partition("(")[0]
+    said = sentence("check", module(f"hook_{name}", NAIVE + more))
+    assert re.fullmatch(rf"Naive: {name}\(\) failed( before anything was tested)?: RuntimeError: the pool is closed", said)
+
+
+def test_a_system_that_is_not_deterministic() -> None:
+    now_and_then = RUN.replace("self.kit.act(", "next(N) % 2 or self.kit.pause(); self.kit.act(")
+    text = "import itertools\nN = itertools.count()\n" + HEAD + now_and_then
+    assert re.match(r"Naive (is not deterministic|leaks state from one episode into the next): ", sentence("check", module("m13", text)))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--max-events", "-1"], "Invalid value for '--max-events': -1 is not in the range x>=0."),
+        (["--max-events", "two"], "Invalid value for '--max-events': 'two' is not a valid integer range."),
+        (["--examples", "0"], "Invalid value for '--examples': 0 is not in the range x>=1."),
+        (["--level", "best"], "Invalid value for '--level': 'best' is not one of 'at-validation', 'at-one-instant', 'at-act'."),
+        (["--keys", "1", "--declared", "2"], "--declared must be a whole number from 1 to 1, not 2"),
+        (["--declared", "5"], "--declared must be a whole number from 1 to 4, not 5"),
+        (["--keys", "0"], "--keys must be a whole number from 1 to 16, not 0"),
+        (["--depth", "0"], "--depth must be a whole number from 1 to 64, not 0"),
+    ],
+)
+def test_options_out_of_range(arguments: list[str], said: str) -> None:
+    assert sentence("check", "planfence", *arguments) == said
+
+
+def test_an_unknown_finding() -> None:
+    assert sentence("check", "planfence", "--fail-on", "slow").startswith("there is no finding 'slow': --fail-on takes stale-act, ")
+
+
+def test_an_unknown_option_and_an_unknown_command() -> None:
+    assert sentence("check", "planfence", "--fast").startswith("No such option")
+    assert sentence("chek").startswith("No such command 'chek'.")
+    assert sentence("--fast").startswith("No such option")
+
+
+def test_sizes_for_a_system_with_its_own_scenario() -> None:
+    assert sentence("check", module("m14", NAIVE), "--keys", 3) == (
+        "Naive brings its own scenario: keys, declared keys and depth cannot be chosen for it"
+    )
+
+
+def test_what_cannot_be_written_is_said_before_the_run() -> None:
+    Path("file").touch()
+    assert sentence("check", "planfence", "--save", "file/cases") == (
+        "file/cases cannot be written (not a directory): name a directory that can be written"
+    )
+    assert sentence("check", "planfence", "--json", "no/such/out.json") == "no/such/out.json cannot be written (no such file or directory)"
+    assert sentence("check", "planfence", "--json", ".") == ". cannot be written (is a directory): name a file"
+
+
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="needs a user without every right")
+def test_what_may_not_be_written() -> None:
+    Path("closed").mkdir(mode=0o500)
+    assert sentence("check", "planfence", "--save", "closed") == "closed cannot be written (permission denied)"
+
+
+def test_a_bad_system_among_good_ones_stops_before_the_run() -> None:
+    assert sentence("check", "planfence", "nothing").startswith("there is no system 'nothing'")

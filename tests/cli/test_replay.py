@@ -1,0 +1,84 @@
+"""`fencecheck replay`: still fails, no longer fails, stale case."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from .made import FENCED, HEAD, NAIVE, RUN, fencecheck, sentence
+
+
+@pytest.fixture
+def case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    Path("naive.py").write_text(NAIVE)
+    fencecheck("check", "naive.py:Naive", "--max-events", 1, "--save", "cases")
+    return next(path for path in Path("cases").glob("*.json") if json.loads(path.read_text())["code"] == "stale-act")
+
+
+def variant(name: str, text: str) -> str:
+    Path(f"{name}.py").write_text(text)
+    return f"{name}.py:Naive"
+
+
+def test_it_still_fails(case: Path) -> None:
+    result = fencecheck("replay", case)
+    assert result.exit_code == 1
+    assert result.stdout.startswith(
+        "Naive · still fails · stale-act\n  stale-act: ship went out made from order/1 r1 while r2 was current.\n"
+    )
+    assert "before point 2, act ship: orders commits order/1 r2" in result.stdout
+
+
+def test_it_no_longer_fails(case: Path) -> None:
+    result = fencecheck("replay", case, "--system", variant("fenced", HEAD + FENCED))
+    assert result.exit_code == 0
+    assert result.stdout == "Naive · no longer fails: Naive does not show stale-act in this interleaving any more\n"
+
+
+def test_an_unrelated_port_call_changes_nothing(case: Path) -> None:
+    more = RUN.replace("        order =", '        self.kit.point("metrics")\n        self.kit.pause("queue")\n        order =')
+    result = fencecheck("replay", case, "--system", variant("more", HEAD + more))
+    assert result.exit_code == 1
+    assert "before point 4, act ship: orders commits order/1 r2" in result.stdout
+
+
+def test_a_stale_case(case: Path) -> None:
+    text = NAIVE.replace('"ship"', '"send"')
+    result = fencecheck("replay", case, "--system", variant("renamed", text))
+    assert result.exit_code == 3
+    assert "stale case: Naive no longer has 'act ship #1', before which an event of the case lands: save the case anew" in " ".join(
+        result.stdout.split()
+    )
+
+
+def test_a_case_that_was_cut_off(case: Path) -> None:
+    case.write_text(case.read_text()[:100])
+    assert sentence("replay", case) == f"{case}: ends in the middle: it was cut off, so write or copy it again"
+
+
+def test_a_case_of_a_newer_version(case: Path) -> None:
+    case.write_text(case.read_text().replace('"fencecheck_case": 1', '"fencecheck_case": 2'))
+    assert sentence("replay", case) == f"{case}: written by a newer fencecheck (format 2, this one reads up to 1): upgrade fencecheck"
+
+
+def test_a_case_of_another_system(case: Path) -> None:
+    assert sentence("replay", case, "--system", "planfence") == (
+        "the case is of the system 'naive.py:Naive', whose scenario does not fit planfence: name the right system"
+    )
+
+
+def test_no_case() -> None:
+    assert sentence("replay", "none.json") == "none.json: there is no such file: name a case file that fencecheck wrote"
+
+
+def test_a_file_that_is_no_case(tmp_path: Path) -> None:
+    (tmp_path / "x.json").write_text("[]")
+    assert sentence("replay", tmp_path / "x.json").startswith(f"{tmp_path / 'x.json'}: not a fencecheck case")
+
+
+def test_the_system_is_gone(case: Path) -> None:
+    Path("naive.py").unlink()
+    assert sentence("replay", case) == "there is no file 'naive.py': check the path before the colon"

@@ -52,9 +52,14 @@ def needed(
         if type(entry) is Landed:
             if entry.fired and (type(entry.what) is Replan or (type(entry.what) is Restart and entry.what.agent == agent)):
                 return True
-        elif getattr(entry, "agent", None) == agent and not getattr(entry, "in_event", False) and _reason(entry, i, history, line, keys, true, own, ids):
+        elif _counts(getattr(entry, "agent", None), agent, line) and not getattr(entry, "in_event", False) and _reason(entry, i, history, line, keys, true, own, ids):
             return True
     return False
+
+
+def _counts(other: str | None, agent: str, line: Timeline) -> bool:
+    """Whether what `other` met is a reason for `agent`: its own, and what an agent met that derives nothing and so goes by another's plan."""
+    return other is not None and (other == agent or other not in line.planners)
 
 
 def _first_served(history: History, agent: str, until: int) -> dict[str, tuple[str, ...]]:

@@ -35,12 +35,15 @@ class Timeline:
     Attributes:
         failed: indices of answers that are failures or malformed, or older than what the agent was served before.
         derived: record id to the index of its derive.
+        planners: the agents that derived anything.
         replans: in order.
         unbounded: index of the derive with which an agent first replanned more often than allowed, and that agent's replans.
         acted: actions that had an effect, with the number of effects.
     """
 
-    __slots__ = ("_commits", "_history", "_keys", "_lineages", "_planners", "_seen", "derived", "failed", "most", "replans", "unbounded")
+    __slots__ = (
+        "_commits", "_history", "_keys", "_lineages", "_planners", "_seen", "derived", "failed", "most", "planners", "replans", "unbounded",
+    )  # fmt: skip
 
     def __init__(self, history: History) -> None:
         self._history = history
@@ -50,6 +53,7 @@ class Timeline:
         self._lineages: dict[str, tuple[list[str], bool]] = {}
         self._planners: dict[str, _Planner] = {}
         self.failed: set[int] = set()
+        self.planners = {entry.agent for entry in history.entries if type(entry) is Derive and not entry.in_event}
         self.derived: dict[str, int] = {}
         self.replans: list[Replanning] = []
         self.unbounded: list[tuple[int, str]] = []
@@ -84,11 +88,11 @@ class Timeline:
     def _commit(self, i: int, key: str, id: str) -> None:
         self._commits.setdefault(key, []).append((i, id))
 
-    def _planner(self, agent: str) -> _Planner:
-        planner = self._planners.get(agent)
-        if planner is None:
-            planner = self._planners[agent] = _Planner()
-        return planner
+    def _held(self, agent: str) -> _Planner | None:
+        """The planning that `agent` goes by: its own, or, of an agent that derives nothing, that of the agent that derived last."""
+        if agent in self.planners or not self._planners:
+            return self._planners.get(agent)
+        return self._planners[next(reversed(self._planners))]
 
     def keys_of(self, id: str) -> frozenset[str]:
         """The keys of all records in the lineage of `id`."""
@@ -105,7 +109,7 @@ class Timeline:
         if entry.in_event:
             return
         agent, key = entry.agent, entry.key
-        planner = self._planners.get(agent)
+        planner = self._held(agent)
         if planner is not None and not planner.validated and planner.plan is not None and key in self.keys_of(planner.plan):
             planner.validated = True
         if entry.answer != "ok":
@@ -132,7 +136,7 @@ class Timeline:
             self._commit(i, record.key, entry.id)
         if entry.in_event:
             return
-        planner = self._planner(entry.agent)
+        planner = self._planners.pop(entry.agent, None) or _Planner()
         if planner.validated:
             planner.validated = False
             planner.count += 1
@@ -140,9 +144,10 @@ class Timeline:
             if planner.count == self.most + 1:
                 self.unbounded.append((i, entry.agent))
         planner.plan = entry.id
+        self._planners[entry.agent] = planner  # last in order, as it derived last
 
     def _act(self, i: int, entry: Act) -> None:
-        planner = self._planners.get(entry.agent)
+        planner = self._held(entry.agent)
         if planner is not None:
             planner.count, planner.validated = 0, False
         if entry.wrote:
@@ -152,12 +157,12 @@ class Timeline:
                 self._seen[entry.agent, key] = self._history.versions[key].index(id)
 
     def _mark(self, i: int, entry: Validated) -> None:
-        planner = self._planners.get(entry.agent)
+        planner = self._held(entry.agent)
         if planner is not None:
             planner.validated = True
 
     def _halt(self, i: int, entry: Halted) -> None:
-        planner = self._planners.get(entry.agent)
+        planner = self._held(entry.agent)
         if planner is not None:
             planner.count, planner.validated = 0, False
 
@@ -174,8 +179,8 @@ class Timeline:
         self._commit(i, entry.key, entry.version)
 
     def plan_of(self, agent: str) -> str | None:
-        """The record that `agent` derived last, by the end."""
-        planner = self._planners.get(agent)
+        """The plan that `agent` goes by at the end."""
+        planner = self._held(agent)
         return planner.plan if planner is not None else None
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from fencecheck.history import History, How
-from fencecheck.interleaving import CorruptParent, MissingParent, Outage, Restore, ToolFault
+from fencecheck.interleaving import CorruptParent, MissingParent, Outage, Restore, ToolFault, Update
 from fencecheck.model import Action, Scenario
 
 from .book import FRESH, Book
@@ -23,13 +23,14 @@ Step = tuple[str, int, int, int, int]
 
 WEIGHTS = {
     "whole": 16,
+    "unplanned": 5,
     "plan": 9,
     "check": 9,
     "act": 12,
     "update": 9,
     "read": 4,
     "head": 5,
-    "memory": 2,
+    "memory": 5,
     "fetch": 3,
     "derive": 5,
     "mark": 3,
@@ -79,7 +80,8 @@ def scenario_of(world: Sequence[int]) -> Scenario:
     keys = ("a", "b", "c")[: 1 + world[0] % 3]
     split = 1 if world[1] % 2 and len(keys) > 1 else len(keys)
     owners = {"north": keys[:split], "south": keys[split:]}
-    values = {key: [VALUES[n](version) for version in range(1, 30)] for n, key in enumerate(keys)}
+    shared = world[11] >= 9
+    values = {key: [VALUES[0 if shared else n](version) for version in range(1, 30)] for n, key in enumerate(keys)}
     main = Action(
         "ship",
         depends_on=(lambda args: keys) if world[2] == 11 else keys[: 1 + world[2] % len(keys)],
@@ -140,6 +142,8 @@ class Player:
         elif b >= 7:
             again = self.version(self.key(a), 1 + c)
             self.book.update(self.key(a), again=again, removed=self.book.records[again].removed)
+        elif b == 6 and c >= 8:
+            self.book.land(Update(self.key(a)), fired=False, version=self.version(self.key(a), 1))
         else:
             self.book.update(self.key(a))
 
@@ -217,7 +221,7 @@ class Player:
 
     def memory(self, a: int, b: int, c: int, d: int) -> None:
         key, agent = self.key(a), self.agent(b)
-        found = self.version(key, d) if c >= 8 else self.remembered.get(key)
+        found = self.version(key, d) if c >= 9 else self.version(key, 0) if c >= 4 else self.remembered.get(key)
         self.book.memory(key, found, by=agent)
         if found:
             self.served[agent][key] = found
@@ -301,6 +305,8 @@ class Player:
         self.check(a, b, {3: 9, 6: 7}.get(c, 0), d if d < 9 else 0)
         if c == 4:
             self.update(d, d, d, 0)
+        if c in (1, 2) and d >= 8:
+            self.update(d, 7, 0, 0)
         if c == 7:
             self.pause(b, 0, 0, 0)
         if c == 8:
@@ -309,6 +315,26 @@ class Player:
             self.plan(a, b, 0, 0)
             self.check(a, b, 0, 0)
         self.act(a, b, (c + d) % 9, d)
+
+    def unplanned(self, a: int, b: int, c: int, d: int) -> None:
+        """Act without a plan, on what was read, remembered or fetched; with a mark before or after, a change in between, or both."""
+        key, agent = self.key(a), self.agent(b)
+        if c % 3 == 0:
+            self.mark(a, b, 0, 0)
+        if d % 4 == 0:
+            self.ask("read", key, agent, 0)
+        elif d % 4 == 1:
+            self.book.memory(key, self.version(key, 0), by=agent)
+        elif d % 4 == 2:
+            self.book.fetch(self.version(key, 0), by=agent)
+        else:
+            self.book.memory(key, by=agent)
+        self.served[agent][key] = self.version(key, 0)
+        if c >= 6:
+            self.update(a, 0, 0, 0)
+        if c % 3 == 1:
+            self.mark(a, b, 0, 0)
+        self.act(a, b, 5 if d < 8 else 6, 9 if c == 11 else 0)
 
     def mark(self, a: int, b: int, c: int, d: int) -> None:
         keys = self.book.scenario.keys
@@ -352,9 +378,10 @@ class Player:
         if c == 8:
             return {"args": self.args({key: self.version(key, d) for key in self.book.scenario.keys}), "basis": served}
         if c == 9:
-            return {"plan": last, "versions": {key: (self.version(key, d),) for key in list(served)[:2]}}
+            return {"plan": last, "versions": {key: tuple({self.version(key, d), self.version(key, d // 4)}) for key in list(served)[:2]}}
         if c == 10:
-            return {"plan": ("ghost", self.version(self.key(d), d))[d % 2], "basis": {self.key(d): self.version(self.key(d), d // 4)}}
+            named = self.version(self.key(d if d < 8 else d + 1), d // 4)
+            return {"plan": ("ghost", self.version(self.key(d), d))[d % 2], "basis": {self.key(d): named}}
         return {}
 
     def how_sent(self, action: Action, c: int, d: int) -> dict[str, Any]:

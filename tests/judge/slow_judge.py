@@ -458,13 +458,26 @@ def last_plan(history: History, agent: str, j: int) -> int | None:
     return None
 
 
+def derives(history: History, agent: str) -> bool:
+    """Whether `agent` derives anything in the whole history."""
+    return any(is_by(e, agent, Derive) for e in history.entries)
+
+
+def holder(history: History, agent: str, j: int) -> str | None:
+    """Whose plan `agent` goes by just before j: its own if it ever derives; else that of the agent that derived last and still has one."""
+    if derives(history, agent):
+        return agent
+    holding = {a: k for a in agents(history) if (k := last_plan(history, a, j)) is not None}
+    return max(holding, key=lambda a: holding[a], default=None)
+
+
 def is_validation(history: History, agent: str, j: int) -> bool:
-    """Whether the entry at j validates q: a mark, or an answer for a key of a record in q's lineage. With no q there is none."""
+    """Whether the entry at j validates the plan of `agent`: a mark, or an answer for a key of a record in its lineage."""
     plan, entry = last_plan(history, agent, j), history.entries[j]
-    if plan is None:
+    if plan is None or getattr(entry, "agent", None) is None or holder(history, entry.agent, j) != agent:
         return False
     keys = {key_of(history, id) for id in lineage(history, history.entries[plan].id)}
-    return is_by(entry, agent, Validated) or (is_by(entry, agent, Read, Head) and entry.key in keys)
+    return is_by(entry, entry.agent, Validated) or (is_by(entry, entry.agent, Read, Head) and entry.key in keys)
 
 
 def replans_of(history: History, agent: str) -> list[SlowReplan]:
@@ -472,7 +485,12 @@ def replans_of(history: History, agent: str) -> list[SlowReplan]:
     found: list[SlowReplan] = []
     number, validated = 0, False
     for j, entry in enumerate(history.entries):
-        if is_by(entry, agent, Act, Halted) or is_restart_of(entry, agent):
+        by = getattr(entry, "agent", None)
+        if is_restart_of(entry, agent):
+            number, validated = 0, False
+        elif by is None or holder(history, by, j) != agent:
+            continue
+        elif is_by(entry, by, Act, Halted):
             number, validated = 0, False
         elif is_validation(history, agent, j):
             validated = True
@@ -528,20 +546,27 @@ def own_versions(history: History, agent: str, derived_at: int | None, x: str) -
     return set([pair[1] for pair in given if pair is not None and pair[0] == x][:1])
 
 
+def concerned(history: History, entry: Any, agent: str) -> str:
+    """Whose entries count for `agent`: that of an agent that derives nothing in the whole history counts too, as it goes by another's plan."""
+    by = getattr(entry, "agent", None)
+    return by if by is not None and not derives(history, by) else agent
+
+
 def is_reason(history: History, agent: str, derived_at: int | None, keys: set[str], rested_on: set[str], j: int) -> bool:
     """Whether the entry at j is a reason for `agent` to leave q."""
     entry = history.entries[j]
-    given = served(entry, agent)
+    if is_restart_of(entry, agent) or (type(entry) is Landed and entry.fired and type(entry.what) is Replan):
+        return True
+    by = concerned(history, entry, agent)
+    given = served(entry, by)
     if given is not None and given[0] in keys and given[1] not in own_versions(history, agent, derived_at, given[0]):
         return True
-    if is_by(entry, agent, Read, Head):
+    if is_by(entry, by, Read, Head):
         return entry.key in rested_on and (fails(history, j) or history.records[entry.version].removed)
-    if is_by(entry, agent, Fetch):
+    if is_by(entry, by, Fetch):
         made_of = lineage(history, history.entries[derived_at].id) if derived_at is not None else set()
         return entry.answer != "ok" and entry.id in made_of
-    if is_by(entry, agent, Act):
-        return entry.outcome != "done"
-    return is_restart_of(entry, agent) or (type(entry) is Landed and entry.fired and type(entry.what) is Replan)
+    return is_by(entry, by, Act) and entry.outcome != "done"
 
 
 def is_needed(history: History, agent: str, derived_at: int | None, end: int, keys: set[str], rested_on: set[str]) -> bool:
@@ -590,7 +615,8 @@ def is_halt_needed(history: History) -> bool:
     if not is_need_judged(undone(history)):
         return True
     end = len(history.entries)
-    derived_at = last_plan(history, agent, end)
+    held = holder(history, agent, end)
+    derived_at = last_plan(history, held, end) if held is not None else None
     return is_needed(history, agent, derived_at, end, keys_needed(history, undone(history)), keys_rested_on(history, undone(history)))
 
 

@@ -1082,9 +1082,33 @@ class TestUnboundedReplan:
     def test_what_does_not(self, leave) -> None:
         book = Book("a")
         replanned(book)
+        book.derive("a1", by="other")  # which so goes by a plan of its own
         leave(book)
         book.act(plan=replanned(book))
         assert found(book.returned()) == {"unbounded-replan"}
+
+    def test_an_executor_that_derives_nothing_goes_by_the_planners_plan(self) -> None:
+        book = Book("a")
+        plan = planned(book)
+        for _ in range(2):
+            book.update("a")
+            book.head("a", by="executor")
+            plan = book.derive(book.read("a"))
+        book.head("a", by="executor")
+        book.validated("a", by="executor")
+        book.act(plan=plan, by="executor")
+        assert found(book.returned()) == {"unbounded-replan"}
+
+    def test_what_the_executor_was_told_is_the_planners_reason(self) -> None:
+        book = Book("a")
+        planned(book)
+        book.update("a")
+        book.head("a", by="executor")
+        plan = book.derive(book.read("a"))
+        book.head("a", by="executor")
+        book.validated("a", by="executor")
+        book.act(plan=plan, by="executor")
+        assert found(book.returned()) == set()
 
     def test_each_agent_counts_for_itself(self) -> None:
         book = Book("a")
@@ -1104,7 +1128,11 @@ CALLS_FOR_NOTHING = {
     "a key that no action depends on changed": lambda book, plan: (book.update("x"), book.head("x")),
     "the owner of another key failed": lambda book, plan: book.head("x", answer="refused"),
     "a change that was not seen": lambda book, plan: book.update("a"),
-    "another agent saw the change": lambda book, plan: (book.update("a"), book.head("a", by="other")),
+    "another agent, with a plan of its own, saw the change": lambda book, plan: (
+        book.derive("x1", by="other"),
+        book.update("a"),
+        book.head("a", by="other"),
+    ),
     "a record of another lineage was missing": lambda book, plan: book.fetch("x1", "missing"),
     "an empty memory": lambda book, plan: book.memory("a"),
     "an unfired replan event": lambda book, plan: book.replan_event(fired=False),

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from typing import get_args
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 
 from fencecheck.history import History
 from fencecheck.judge.levels import FINDINGS
+from fencecheck.judge.verdict import EpisodeOutcome
 
 from .both import judged
 from .generated import histories, random_history
-from .slow_judge import counts, slow_judge
+from .slow_judge import SlowVerdict, slow_judge
 
 
 @settings(max_examples=3000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -35,19 +37,23 @@ def drawn() -> list[History]:
     return [random_history(rng) for _ in range(2000)]
 
 
-def test_the_generated_histories_have_findings_of_every_code(drawn: list[History]) -> None:
-    often = Counter(code for history in drawn for code in slow_judge(history).codes)
+@pytest.fixture(scope="module")
+def verdicts(drawn: list[History]) -> list[SlowVerdict]:
+    return [slow_judge(history) for history in drawn]
+
+
+def test_the_generated_histories_have_findings_of_every_code(verdicts: list[SlowVerdict]) -> None:
+    often = Counter(code for verdict in verdicts for code in verdict.codes)
     assert set(often) == set(FINDINGS)
     assert min(often.values()) >= 20, often
 
 
-def test_the_generated_histories_have_everything_that_is_counted(drawn: list[History]) -> None:
-    said = [counts(history) for history in drawn]
-    often = Counter(name for one in said for name, number in one.items() if name != "outcome" and number)
-    outcomes = Counter(one["outcome"] for one in said)
-    assert set(often) == set(said[0]) - {"outcome"}
+def test_the_generated_histories_have_everything_that_is_counted(verdicts: list[SlowVerdict]) -> None:
+    often = Counter(name for verdict in verdicts for name, number in verdict.counts.items() if name != "outcome" and number)
+    outcomes = Counter(verdict.counts["outcome"] for verdict in verdicts)
+    assert set(often) == set(verdicts[0].counts) - {"outcome"}
     assert min(often.values()) >= 20, often
-    assert len(outcomes) == 6
+    assert set(outcomes) == set(get_args(EpisodeOutcome))
     assert min(outcomes.values()) >= 20, outcomes
 
 

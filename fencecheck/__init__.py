@@ -32,11 +32,10 @@ _WHERE = {
     "exhaust": "search.check",
     "explore": "search.check",
     "from_functions": "run.adapter",
-    "judge": "judge",
     "simulate": "run.simulate",
     "world": "worlds",
 }
-_MODULES = {"codec", "errors", "faults", "fence", "mutants", "strategies", "systems", "worlds"}
+_MODULES = {"codec", "errors", "faults", "fence", "judge", "mutants", "strategies", "systems", "worlds"}
 
 if TYPE_CHECKING:
     from fencecheck.history import History as History

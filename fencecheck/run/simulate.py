@@ -182,7 +182,7 @@ class Runner:
         try:
             self._runtime.run(whole)
         except Deadlock:
-            waits = "; ".join(dict.fromkeys(landing.waits)) or "something that never comes"
+            waits = "; ".join(dict.fromkeys(landing.waits)) or "something that never comes (real I/O needs runtime = 'asyncio-native')"
             return Ended("stuck", f"waits for {waits}")
         if ended is None:
             return Ended("stuck", "the run was cancelled")

@@ -14,7 +14,7 @@ from hypothesis.errors import HypothesisWarning
 from fencecheck.interleaving import Event, Interleaving
 from fencecheck.judge import Finding, Level, counts_at, judge
 from fencecheck.run.simulate import Runner
-from fencecheck.search.placing import every, push_right
+from fencecheck.search.placing import asks_declared, every, push_right
 from fencecheck.search.tally import Shown, Tally
 from fencecheck.strategies import interleavings
 
@@ -47,7 +47,7 @@ def explore_into(
         max_events=max_events,
         kinds=runner.kinds,
         horizon=REPLANNED * runner.horizon,
-        drop_declarations=True,
+        drop_declarations=bool(asks_declared(runner.run())),
         assume_broken=assume_broken,
     )
 

@@ -2,7 +2,8 @@
 
 The reduced search places an event only right before a point that depends on it, or that depends on a later event of the same block: an update
 before a delivery before a look into memory. It extends an episode only at later points of that same episode, since an event can make points
-of its own. The full search places every event before every point; the tests compare the two.
+of its own; after a replan or a restart also at the same point, which then is another one. The full search places every event before every
+point; the tests compare both with a plain one.
 """
 
 from __future__ import annotations
@@ -13,10 +14,10 @@ from collections.abc import Callable, Iterator
 from msgspec import Struct
 
 from fencecheck.history import Derive, History
-from fencecheck.interleaving import KINDS, CorruptParent, Event, MissingParent, Replan, Restart, What
+from fencecheck.interleaving import KINDS, CorruptParent, Deliver, Event, MissingParent, Replan, Restart, What
 from fencecheck.judge.evidence import lineage
 from fencecheck.run.simulate import Runner
-from fencecheck.search.placing import Object, Point, depend, asks_declared, event_touches, every, points_of
+from fencecheck.search.placing import Object, Point, asks_declared, depend, event_touches, every, points_of
 
 Touch = tuple[frozenset[Object], frozenset[Object]]
 
@@ -70,6 +71,7 @@ def order_of(runner: Runner, assume_broken: frozenset[str] = frozenset()) -> Cal
 class _Search:
     def __init__(self, runner: Runner, most: int, kinds: tuple[str, ...], full: bool, assume_broken: frozenset[str]) -> None:
         self.runner, self.most, self.full = runner, most, full
+        self.hooks = {hook for hook in ("deliver", "lose") if callable(getattr(runner._probe, hook, None))}
         self.drop = "dropped-declaration" in kinds or kinds == runner.kinds
         first = runner.run()
         places = max((len(lineage(first.records, id)[0]) for id in _derived(first)), default=1) + 1
@@ -91,13 +93,21 @@ class _Search:
             self.queue[size] = []
 
     def _extend(self, dropped: tuple[tuple[str, str], ...], events: tuple[Event, ...], history: History, room: int) -> None:
-        after = events[-1].at if events else -1
+        last = events[-1] if events else None
         for point in points_of(history):
-            if point.number <= after:
+            if last is not None and point.number <= last.at and not (point.number == last.at and _breaks(last.what)):
                 continue
             for block in self._blocks(history, point, room):
+                if last is not None and point.number == last.at and self._swaps(last.what, block):
+                    continue
                 longer = events + tuple(Event(point.number, what) for what in block)
                 self.queue[len(dropped) + len(longer)].append((dropped, longer))
+
+    def _swaps(self, replan: What, block: tuple[What, ...]) -> bool:
+        """Whether the events of `block` may as well land before the replan: then they are tried there."""
+        scenario = self.runner.scenario
+        own = event_touches(replan, scenario)
+        return isinstance(replan, Replan) and not any(_breaks(what) or depend(event_touches(what, scenario), own) for what in block)
 
     def _blocks(self, history: History, point: Point, room: int) -> Iterator[tuple[What, ...]]:
         """Sequences of events worth trying right before `point`, each of which the point or a later one of them depends on."""
@@ -117,6 +127,8 @@ class _Search:
     def _prepended(self, block: tuple[int, ...], touches: dict[int, Touch], ends: set[int]) -> list[tuple[int, ...]]:
         found = []
         for i, touch in touches.items():
+            if _breaks(self.all[i]):
+                continue  # what follows it is tried in the run that it made
             linked = i in ends or any(depend(touch, touches[j]) for j in block)
             # of two independent neighbours only one order is tried
             ordered = self.full or depend(touch, touches[block[0]]) or i <= block[0]
@@ -127,6 +139,10 @@ class _Search:
     def _everywhere(self, i: int, point: Point) -> bool:
         """Whether the event reaches the system otherwise than through a port: by a hook of the adapter, or by unwinding it."""
         what = self.all[i]
+        if isinstance(what, Deliver):
+            return "deliver" in self.hooks
+        if isinstance(what, MissingParent):
+            return "lose" in self.hooks
         return isinstance(what, Replan) or (isinstance(what, Restart) and what.agent == point.agent)
 
     def _touches(self, history: History, point: Point) -> dict[int, Touch]:
@@ -142,6 +158,11 @@ class _Search:
                 record = ids[what.place]
             found[i] = event_touches(what, scenario, record)
         return found
+
+
+def _breaks(what: What) -> bool:
+    """Whether the event makes entries of its own, or another call of the point that it lands at."""
+    return isinstance(what, Replan | Restart)
 
 
 def _derived(history: History) -> list[str]:

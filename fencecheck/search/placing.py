@@ -68,25 +68,35 @@ def points_of(history: History) -> list[Point]:
 
 def _touches(entry: object, owner: dict[str, str], true_keys: Objects, history: History) -> tuple[Objects, Objects]:
     match entry:
-        case Read(agent=agent, key=key):
+        case Read(key=key):
             versions = {("rec", id) for id in history.versions.get(key, ())}
-            return frozenset({("head", key), ("mode", owner.get(key, "")), ("heads-record", key), *versions}), frozenset({("mem", key)})
-        case Head(key=key):
-            return frozenset({("head", key), ("mode", owner.get(key, ""))}), frozenset()
+            return frozenset({*_asked(entry, owner, history), ("heads-record", key), *versions}), frozenset({("mem", key)})
+        case Head():
+            return frozenset(_asked(entry, owner, history)), frozenset()
         case Memory(key=key):
             return frozenset({("mem", key)}), frozenset()
         case Fetch(id=id):
             key_of = history.records[id].key if id in history.records else None
             return frozenset({("rec", id), *((("heads-record", key_of),) if key_of is not None else ())}), frozenset()
         case Derive(id=id):
-            return frozenset(), frozenset({("plan", ""), ("rec", id)})
+            key_of = history.records[id].key
+            return frozenset(), frozenset({("plan", ""), ("rec", id), *((("head", key_of),) if key_of is not None else ())})
         case Act(action=name):
             action = history.scenario.action(name)
-            writes = frozenset(("head", key) for key in (action.writes if action else ()))
-            return true_keys | {("tool", action.tool if action else name)}, writes
+            writes = frozenset((kind, key) for key in (action.writes if action else ()) for kind in ("head", "mem"))
+            expected = {("head", key) for key in entry.expect or ()}
+            return true_keys | expected | {("tool", action.tool if action else name)}, writes
         case Pause() | Seam():
             return frozenset(), frozenset()
     raise TypeError(f"{type(entry).__name__} is not a point")
+
+
+def _asked(entry: Read | Head, owner: dict[str, str], history: History) -> set[Object]:
+    """What an owner's answer depends on. An answer for another key shows that key's head."""
+    keys = {entry.key}
+    if entry.answer == "wrong-key" and entry.version in history.records:
+        keys.add(history.records[entry.version].key or entry.key)
+    return {("mode", owner.get(entry.key, "")), *(("head", key) for key in keys)}
 
 
 def event_touches(what: What, scenario: Scenario, record: str | None = None) -> tuple[Objects, Objects]:
@@ -97,8 +107,11 @@ def event_touches(what: What, scenario: Scenario, record: str | None = None) -> 
         case Deliver(key=key):
             return frozenset({("head", key)}), frozenset({("mem", key)})
         case Replan():
-            heads = {("head", key) for key in scenario.keys} | {("mode", owner) for owner in scenario.owners}
-            return frozenset(heads | {("mem", key) for key in scenario.keys}), frozenset({("plan", "")})
+            read = {(kind, key) for key in scenario.keys for kind in ("head", "mem", "heads-record")}
+            return frozenset(read | {("mode", owner) for owner in scenario.owners}), frozenset({("plan", "")})
+        case Outage(how="wrong-key", owner=owner):
+            # which version of another key it answers with depends on that key's head
+            return frozenset(("head", key) for key in scenario.keys), frozenset({("mode", owner)})
         case Outage(owner=owner) | Restore(owner=owner):
             return frozenset(), frozenset({("mode", owner)})
         case MissingParent(place=str(key)):
@@ -153,7 +166,8 @@ def push_right(history: History, events: tuple[Event, ...]) -> tuple[Event, ...]
         at = event.at if type(event.what) in (Restart, Replan) else _first_dependent(all_points, event.at, reads, writes)
         at = event.at if at is None else at
         placed.append(Event(at if bound is None else min(at, bound), event.what))
-    return tuple(sorted(reversed(placed), key=lambda event: event.at))
+    placed.reverse()
+    return tuple(sorted(placed, key=lambda event: event.at))
 
 
 def _first_dependent(all_points: list[Point], at: int, reads: Objects, writes: Objects) -> int | None:

@@ -165,10 +165,17 @@ def main() -> None:
             rates[name].append(rate(once, options.seconds))
     best = {name: max(measured) for name, measured in rates.items()}
     reference = best["fencecheck, no events"]
-    print(f"fencecheck {fencecheck.__version__}, Hypothesis {hypothesis.__version__}, Python {platform.python_version()}, {platform.machine()}")
-    print(f"planfence in the default world, {points} points without events; one core; best and median of {options.rounds} rounds of {options.seconds:g} s")
+    print(
+        f"fencecheck {fencecheck.__version__}, Hypothesis {hypothesis.__version__}, Python {platform.python_version()}, {platform.machine()}"
+    )
+    print(
+        f"planfence in the default world, {points} points without events; one core; "
+        f"best and median of {options.rounds} rounds of {options.seconds:g} s"
+    )
     for name, value in best.items():
-        print(f"  {name:58} {value:10,.0f} /s  (median {statistics.median(rates[name]):,.0f})   fencecheck / this: {reference / value:8.2f}")
+        print(
+            f"  {name:58} {value:10,.0f} /s  (median {statistics.median(rates[name]):,.0f})   fencecheck / this: {reference / value:8.2f}"
+        )
     print(f"  peak memory over {options.memory_episodes:,} further episodes: +{growth(runner, options.memory_episodes):.1f} MB")
 
 

@@ -38,6 +38,7 @@ _WHERE = {
 _MODULES = {"codec", "errors", "faults", "fence", "judge", "mutants", "strategies", "systems", "worlds"}
 
 if TYPE_CHECKING:
+    from fencecheck import faults as faults
     from fencecheck.history import History as History
     from fencecheck.interleaving import CorruptParent as CorruptParent
     from fencecheck.interleaving import Deliver as Deliver
@@ -53,7 +54,6 @@ if TYPE_CHECKING:
     from fencecheck.model import Action as Action
     from fencecheck.model import Record as Record
     from fencecheck.model import Scenario as Scenario
-    from fencecheck import faults as faults
     from fencecheck.run.adapter import AgentSystem as AgentSystem
     from fencecheck.run.adapter import from_functions as from_functions
     from fencecheck.run.kit import Kit as Kit

@@ -36,7 +36,12 @@ MAY_IMPORT: dict[str, set[str]] = {
 LATE = {("run", "worlds"), ("run", "strategies"), ("run", "systems"), ("run", "mutants"), ("search", "strategies"), ("search", "worlds")}
 """Imports that may stand only inside a function: what is looked up by name, or is heavy."""
 
-HEAVY = {"hypothesis": {"strategies", "search/explore.py"}, "asyncio": {"run", "fence"}, "trio": {"run", "fence"}, "rich": {"report", "cli"}}
+HEAVY = {
+    "hypothesis": {"strategies", "search/explore.py"},
+    "asyncio": {"run", "fence"},
+    "trio": {"run", "fence"},
+    "rich": {"report", "cli"},
+}
 """Packages that only some rooms or files may import."""
 
 
@@ -86,7 +91,9 @@ def test_imports_go_one_way(path: Path) -> None:
         if there.startswith("__") or there == here:
             continue
         assert there in MAY_IMPORT[here], f"{path.name} imports {module}: {here}/ may import only {sorted(MAY_IMPORT[here])}"
-        assert late or (here, there) not in LATE or path.name == "explore.py", f"{path.name}: import {module} inside the function that needs it"
+        assert late or (here, there) not in LATE or path.name == "explore.py", (
+            f"{path.name}: import {module} inside the function that needs it"
+        )
 
 
 @pytest.mark.parametrize("path", sources(), ids=lambda path: str(path.relative_to(ROOT)))
@@ -100,7 +107,15 @@ def test_heavy_packages_stay_in_their_rooms(path: Path) -> None:
         assert inside, f"{path.name} imports {module}, which only {sorted(allowed)} may"
 
 
-BANNED = {("time", "time"), ("random", "random"), ("random", "choice"), ("random", "shuffle"), ("random", "seed"), ("gc", "collect"), ("copy", "deepcopy")}
+BANNED = {
+    ("time", "time"),
+    ("random", "random"),
+    ("random", "choice"),
+    ("random", "shuffle"),
+    ("random", "seed"),
+    ("gc", "collect"),
+    ("copy", "deepcopy"),
+}
 
 
 @pytest.mark.parametrize("path", sources(), ids=lambda path: str(path.relative_to(ROOT)))
@@ -108,7 +123,9 @@ def test_banned_calls(path: Path) -> None:
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name):
             call = (node.func.value.id, node.func.attr)
-            assert call not in BANNED, f"{path.name}:{node.lineno} calls {'.'.join(call)}: use time.perf_counter, a random.Random of your own, or nothing"
+            assert call not in BANNED, (
+                f"{path.name}:{node.lineno} calls {'.'.join(call)}: use time.perf_counter, a random.Random of your own, or nothing"
+            )
 
 
 @pytest.mark.parametrize("path", sources(), ids=lambda path: str(path.relative_to(ROOT)))

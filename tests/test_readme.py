@@ -35,7 +35,13 @@ def matches(shown: str, printed: str) -> bool:
 def run(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
     words = shlex.split(command.replace("cases/CASE", str(next(folder.glob("cases/*.json"), "none"))))
     words = [sys.executable, "-m", *words]
-    environment = {**os.environ, "COLUMNS": "120", "PYTHONPATH": os.pathsep.join((str(ROOT), str(folder))), "NO_COLOR": "1", "PYTHONUTF8": "1"}
+    environment = {
+        **os.environ,
+        "COLUMNS": "120",
+        "PYTHONPATH": os.pathsep.join((str(ROOT), str(folder))),
+        "NO_COLOR": "1",
+        "PYTHONUTF8": "1",
+    }
     return subprocess.run(words, cwd=folder, capture_output=True, text=True, env=environment, check=False)
 
 

@@ -107,10 +107,20 @@ def judge_effect(history: History, line: Timeline, at: int, effect: Act, action:
     bad = [i for id in evidence.ids if (i := window.fetches.get(id, -1)) in line.failed] if line.failed and window.last else []
     if bad:
         id = history.entries[bad[0]].id  # type: ignore[union-attr]
-        found.append(Finding("unverified-act", at, None, (bad[0], at), f"{action.name} went out though the record {id} of its lineage could not be verified."))
+        found.append(
+            Finding(
+                "unverified-act",
+                at,
+                None,
+                (bad[0], at),
+                f"{action.name} went out though the record {id} of its lineage could not be verified.",
+            )
+        )
     found += [_mismatch(action.name, at, key, evidence) for key in true_keys if evidence.contradictory(key)]
     instant = window.mark if window.mark is not None else at
-    if declared != true_keys and any(key not in declared and evidence.present(key) and not evidence.admits(key, line.truth(key, instant)) for key in true_keys):
+    if declared != true_keys and any(
+        key not in declared and evidence.present(key) and not evidence.admits(key, line.truth(key, instant)) for key in true_keys
+    ):
         into.omitted += 1
 
 
@@ -130,9 +140,13 @@ def _judge_key(
     found = into.findings
     if not expected and window.last.get(key) in line.failed:
         i = window.last[key]
-        found.append(Finding("unverified-act", at, key, (i, at), f"{effect.action} went out though the last answer for {key} was a failure."))
+        found.append(
+            Finding("unverified-act", at, key, (i, at), f"{effect.action} went out though the last answer for {key} was a failure.")
+        )
     elif evidence.complete and not evidence.kinds[key][0]:
-        found.append(Finding("unverified-act", at, key, (at,), f"{effect.action} went out though its plan's lineage holds no version of {key}."))
+        found.append(
+            Finding("unverified-act", at, key, (at,), f"{effect.action} went out though its plan's lineage holds no version of {key}.")
+        )
     if not evidence.present(key):
         if not evidence.complete:
             found.append(Finding("no-evidence", at, key, (at,), f"nothing shows which version of {key} {effect.action} was made from."))
@@ -169,5 +183,9 @@ def _stale(action: str, at: int, key: str, evidence: Evidence, current: str | No
 
 def _mismatch(action: str, at: int, key: str, evidence: Evidence) -> Finding:
     above, said, sent = evidence.kinds[key]
-    says = [f"{name} {' and '.join(ids)}" for name, ids in (("the lineage says", above), ("the basis says", said), ("the arguments carry", sent)) if ids]
+    says = [
+        f"{name} {' and '.join(ids)}"
+        for name, ids in (("the lineage says", above), ("the basis says", said), ("the arguments carry", sent))
+        if ids
+    ]
     return Finding("provenance-mismatch", at, key, (at,), f"{action}: of {key}, {', '.join(says)}.")

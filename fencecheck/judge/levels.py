@@ -32,27 +32,48 @@ class Meaning(Struct, frozen=True):
 REPLAN_OR_HALT = "replan once from the current version and validate again, or halt"
 
 FINDINGS: dict[str, Meaning] = {
-    "stale-act": Meaning("safety", "at-validation", "an action went out made from a version that was not current when it was validated", REPLAN_OR_HALT),
+    "stale-act": Meaning(
+        "safety", "at-validation", "an action went out made from a version that was not current when it was validated", REPLAN_OR_HALT
+    ),
     "unverified-act": Meaning("safety", "at-validation", "an action went out though an input could not be verified", "halt"),
     "provenance-mismatch": Meaning(
-        "safety", "at-validation", "what went out was not made from what the plan or the basis says", "send the arguments of the plan that was validated"
+        "safety",
+        "at-validation",
+        "what went out was not made from what the plan or the basis says",
+        "send the arguments of the plan that was validated",
     ),
     "unbounded-replan": Meaning("safety", "at-validation", "the system replanned more often than allowed", "replan once, then halt"),
     "torn-validation": Meaning(
-        "safety", "at-one-instant", "the inputs were not all current at the moment of validation", "read all owners at one instant, or let the tool check"
+        "safety",
+        "at-one-instant",
+        "the inputs were not all current at the moment of validation",
+        "read all owners at one instant, or let the tool check",
     ),
     "raced-act": Meaning(
-        "safety", "at-act", "an input changed between validation and act", "pass the expected version on to a tool that checks it with its own update"
+        "safety",
+        "at-act",
+        "an input changed between validation and act",
+        "pass the expected version on to a tool that checks it with its own update",
     ),
-    "stuck": Meaning("robustness", "at-validation", "the system neither acted nor halted", "give each wait a timeout and halt when it runs out"),
-    "crash": Meaning("robustness", "at-validation", "an exception that is not a halt ended the run", "name it in halt_exceptions if it means to halt"),
+    "stuck": Meaning(
+        "robustness", "at-validation", "the system neither acted nor halted", "give each wait a timeout and halt when it runs out"
+    ),
+    "crash": Meaning(
+        "robustness", "at-validation", "an exception that is not a halt ended the run", "name it in halt_exceptions if it means to halt"
+    ),
     "needless-replan": Meaning("usefulness", "at-validation", "the system replanned though nothing it depends on had changed", "act"),
     "needless-halt": Meaning("usefulness", "at-validation", "the system halted though nothing it depends on had changed or failed", "act"),
     "duplicate-act": Meaning(
-        "usefulness", "at-validation", "an action had more effects than it was meant to have", "send a stable idempotency key with each attempt"
+        "usefulness",
+        "at-validation",
+        "an action had more effects than it was meant to have",
+        "send a stable idempotency key with each attempt",
     ),
     "no-evidence": Meaning(
-        "inconclusive", "at-validation", "nothing shows what the action was made from", "pass plan=, basis= or arguments that carry the values"
+        "inconclusive",
+        "at-validation",
+        "nothing shows what the action was made from",
+        "pass plan=, basis= or arguments that carry the values",
     ),
 }
 ALWAYS_FAIL = frozenset({code for code, meaning in FINDINGS.items() if meaning.kind == "safety"} | {"stuck"})

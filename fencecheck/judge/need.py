@@ -25,9 +25,7 @@ def true_keys(history: History, done: set[str]) -> frozenset[str]:
     return frozenset(key for action in history.scenario.actions if action.name not in done for key in action.depends_on)
 
 
-def needed(
-    history: History, line: Timeline, agent: str, plan: str | None, until: int, keys: tuple[str, ...], true: frozenset[str]
-) -> bool:
+def needed(history: History, line: Timeline, agent: str, plan: str | None, until: int, keys: tuple[str, ...], true: frozenset[str]) -> bool:
     """Whether anything gave `agent`, which held `plan`, a reason to give it up before the entry `until`.
 
     Args:
@@ -52,7 +50,11 @@ def needed(
         if type(entry) is Landed:
             if entry.fired and (type(entry.what) is Replan or (type(entry.what) is Restart and entry.what.agent == agent)):
                 return True
-        elif _counts(getattr(entry, "agent", None), agent, line) and not getattr(entry, "in_event", False) and _reason(entry, i, history, line, keys, true, own, ids):
+        elif (
+            _counts(getattr(entry, "agent", None), agent, line)
+            and not getattr(entry, "in_event", False)
+            and _reason(entry, i, history, line, keys, true, own, ids)
+        ):
             return True
     return False
 

@@ -6,26 +6,13 @@ from typing import Any
 
 from fencecheck.fence import Halt
 from fencecheck.model import Record
-from fencecheck.systems.planner import TIMEOUT_S, Planner
+from fencecheck.systems.planner import TIMEOUT_S, Comparing
 
 
-class PlainFence(Planner):
+class PlainFence(Comparing):
     """Walks, asks, compares, replans once, validates again."""
 
     name = "plain-fence"
-
-    def carry_out(self, plan: Record) -> None:
-        changed = self.changed(plan)
-        if changed:
-            plan = self.remake(plan, self.fetch_changed(changed))
-            if self.changed(plan):
-                raise Halt("changed-again", plan.id)
-        self.kit.validated(self.declared())
-        self.send(plan)
-
-    def declared(self) -> tuple[str, ...]:
-        """D(a)."""
-        return self.kit.declared(self.action.name)
 
     def changed(self, plan: Record) -> dict[str, Any]:
         """The heads of the declared keys that are not the one version in the plan's lineage."""

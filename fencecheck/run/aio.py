@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from fencecheck.history import Derive, Head, Pause, Read, Seam
 from fencecheck.model import Record
+from fencecheck.run import tools
 from fencecheck.run.kit import _AGENT
 
 if TYPE_CHECKING:
@@ -22,12 +23,12 @@ class AioPorts:
     def __init__(self, kit: Kit) -> None:
         self._kit = kit
 
-    async def read(self, key: str, *, timeout: float | None = None, via: Callable[[], Any] | None = None) -> Any:  # noqa: ASYNC109
+    async def read(self, key: str, *, timeout: float | None = None, via: Callable[[], Any] | None = None) -> Any:
         """As `Kit.read`."""
         agent = await self._enter("read", key)
         return await self._drive(self._kit._ask(Read, agent, key, timeout, via))
 
-    async def head(self, key: str, *, timeout: float | None = None, via: Callable[[], Any] | None = None) -> Any:  # noqa: ASYNC109
+    async def head(self, key: str, *, timeout: float | None = None, via: Callable[[], Any] | None = None) -> Any:
         """As `Kit.head`."""
         agent = await self._enter("head", key)
         return await self._drive(self._kit._ask(Head, agent, key, timeout, via))
@@ -68,7 +69,7 @@ class AioPorts:
     ) -> Any:
         """As `Kit.act`."""
         agent = await self._enter("act", action)
-        return await self._drive(self._kit._landing.tool_call(agent, action, args, plan, basis, expect, idempotency_key, via))
+        return await self._drive(tools.call(self._kit._landing, agent, action, args, plan, basis, expect, idempotency_key, via))
 
     async def pause(self, label: str = "") -> None:
         """As `Kit.pause`."""

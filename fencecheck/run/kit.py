@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-from fencecheck.history import Act, Declared, Derive, Entry, Fetch, Halted, Head, Memory, Pause, Read, Seam, Validated
+from fencecheck.history import Declared, Derive, Entry, Fetch, Halted, Head, Memory, Pause, Read, Seam, Validated
 from fencecheck.model import Record, Scenario
-from fencecheck.run import faults
+from fencecheck.run import faults, tools
 from fencecheck.run.faults import MALFORMED, EpisodeOver
 from fencecheck.run.recognise import version_in
 from fencecheck.run.world import World
@@ -284,7 +284,7 @@ class Kit:
             ReplyLost: it was done, and the reply was lost.
         """
         agent = self._enter("act", action)
-        return self._drive(self._landing.tool_call(agent, action, args, plan, basis, expect, idempotency_key, via))
+        return self._drive(tools.call(self._landing, agent, action, args, plan, basis, expect, idempotency_key, via))
 
     # -- seams and statements ---------------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fencecheck.errors import BadInput, CouldNotRun, FencecheckError
-from fencecheck.history import Act, Entry, Landed, Truth
+from fencecheck.history import Entry, Landed, Truth
 from fencecheck.interleaving import (
     CorruptParent,
     Deliver,
@@ -83,7 +83,7 @@ class Landing:
         self._done = 0
         self._dropped = dropped
         self._anchors = anchors
-        self._own_store = own_store
+        self.own_store = own_store
         self._truths: dict[str, str] = {}
         self._lines = lines
         self._declared: dict[str, tuple[str, ...]] = {}
@@ -95,7 +95,7 @@ class Landing:
     @property
     def always(self) -> bool:
         """Whether each point must come here."""
-        return self._own_store or self._anchors is not None or self._lines is not None
+        return self.own_store or self._anchors is not None or self._lines is not None
 
     def next_stop(self) -> int:
         """The next point that must come here."""
@@ -122,7 +122,7 @@ class Landing:
         while self._pending:
             at, what = self._pending.pop(0)
             yield from self._land(at, what, agent)
-        if self._own_store:
+        if self.own_store:
             yield from self.observe()
         if self._lines is not None:
             self._lines[len(self.log)] = _line_of_caller()
@@ -189,7 +189,7 @@ class Landing:
         value = None if removed else world.earlier_value(key) if what.how == "earlier" else world.fresh_value(key)
         if (removed and world.records[world.heads[key]].removed) or (what.how == "earlier" and value is None):
             return False
-        if self._own_store:
+        if self.own_store:
             entry.version = yield from self.publish(key, value, removed)
         else:
             entry.version = world.commit(key, value, removed=removed).id
@@ -298,9 +298,11 @@ class Landing:
     def unawaitable(self) -> CouldNotRun:
         """What is said where an async function was given to a port that cannot await."""
         name = type(self.system).__qualname__
-        return CouldNotRun(f"{name}: an async hook or via= function was reached from a port that is not awaited: use `await kit.aio....` there")
+        return CouldNotRun(
+            f"{name}: an async hook or via= function was reached from a port that is not awaited: use `await kit.aio....` there"
+        )
 
-    # -- tools ------------------------------------------------------------------------------------------------------
+    # -- the scenario, as this episode has it ------------------------------------------------------------------------
 
     def action(self, name: str) -> Action:
         """The action of that name.
@@ -311,7 +313,9 @@ class Landing:
         action = self.world.prepared.actions.get(name)
         if action is None:
             known = ", ".join(self.world.prepared.actions)
-            raise BadInput(f"{type(self.system).__qualname__} acts {name!r}, which its scenario does not list (actions: {known}): add Action({name!r}, ...)")
+            raise BadInput(
+                f"{type(self.system).__qualname__} acts {name!r}, which its scenario does not list (actions: {known}): add Action({name!r}, ...)"
+            )
         return action
 
     def declared(self, name: str, args: Mapping[str, Any] | None = None) -> tuple[str, ...]:
@@ -324,82 +328,10 @@ class Landing:
                 self._declared[name] = keys
         return keys
 
-    def tool_call(
-        self, agent: str, name: str, args: Any, plan: Any, basis: Any, expect: Any, idempotency_key: str | None, via: Callable[[], Any] | None
-    ) -> Generator[Any, Any, Any]:
-        """One call of a tool: its fault, its precondition, its memory of idempotency keys, then the effect."""
-        action, world = self.action(name), self.world
-        sent = dict(args) if args is not None else {}
-        entry = Act(
-            agent, name, sent, self._id(plan), self._versions(basis), self._versions(expect), idempotency_key, effect=False
-        )  # fmt: skip
-        if action.keys_of is not None:
-            entry.depends_on, entry.declared = action.true_keys(sent), action.declared_keys(sent)
-        recognise = getattr(self.system, "versions_in", None)
-        if recognise is not None:
-            entry.versions = {key: tuple(self._version(id) for id in _several(ids)) for key, ids in recognise(sent).items()}
-        self.log.append(entry)
-        fault = world.tool_faults.pop(action.tool, None) if world.tool_faults else None
-        refusal = self._refusal(action, entry, fault)
-        if refusal is not None:
-            raise self.kit._raise_as(refusal)
-        used = world.replies.get((action.tool, idempotency_key)) if idempotency_key is not None else None
-        if used is not None:
-            entry.outcome, reply = "repeated", used[1]
-        else:
-            reply = yield from self._effect(action, entry, via)
-        if fault == "lost-reply":
-            entry.outcome = "lost-reply"
-            raise self.kit._raise_as(faults.ReplyLost(f"{action.tool} did its work and the reply was lost"))
-        return reply
-
-    def _refusal(self, action: Action, entry: Act, fault: str | None) -> faults.Fault | None:
-        world = self.world
-        if fault == "refuse":
-            entry.outcome = "refused"
-            return faults.ToolRefused(f"{action.tool} refused the call")
-        unequal = [key for key, id in (entry.expect or {}).items() if world.heads.get(key) != id]
-        if fault == "precondition-failed" or unequal:
-            entry.outcome = "precondition-failed"
-            return faults.PreconditionFailed(f"{action.tool}: {', '.join(unequal) or 'something'} is not as expected")
-        if entry.idempotency_key is not None:
-            used = world.replies.get((action.tool, entry.idempotency_key))
-            if used is not None and used[0] != entry.args:
-                entry.outcome = "key-reused"
-                return faults.IdempotencyKeyReused(f"{action.tool}: the idempotency key was used before with other arguments")
-        return None
-
-    def _effect(self, action: Action, entry: Act, via: Callable[[], Any] | None) -> Generator[Any, Any, Any]:
-        world = self.world
-        reply: Any = {"status": "done"}
-        if via is not None:
-
-            def failed() -> None:
-                entry.outcome = "refused"
-
-            reply = yield from self.kit._call(via, failed)
-        entry.effect, entry.outcome = True, "done"
-        if action.writes and not self._own_store:
-            wrote = []
-            for key in action.writes:
-                id = world.commit(key, world.fresh_value(key)).id
-                world.memory[entry.agent, key] = id
-                wrote.append(id)
-            entry.wrote = tuple(wrote)
-        if entry.idempotency_key is not None:
-            world.replies[action.tool, entry.idempotency_key] = (entry.args, reply)
-        return reply
-
-    def _id(self, plan: Any) -> str | None:
-        return plan.id if type(plan) is Record else self._version(plan) if plan is not None else None
-
-    def _version(self, id: Any) -> Any:
-        return self.names.get(id, id) if self._own_store else id
-
-    def _versions(self, ids: Mapping[str, Any] | None) -> dict[str, str] | None:
-        if ids is None:
-            return None
-        return {key: self._version(id) for key, id in ids.items()} if self._own_store else dict(ids)
+    def version(self, id: Any) -> Any:
+        """The name that the history uses for a version id, or for the record of it."""
+        id = id.id if type(id) is Record else id
+        return self.names.get(id, id) if self.own_store else id
 
 
 _LANDINGS: dict[type, Callable[[Landing, Any, Landed], Steps]] = {
@@ -412,10 +344,6 @@ _LANDINGS: dict[type, Callable[[Landing, Any, Landed], Steps]] = {
     CorruptParent: Landing._corrupt,
     ToolFault: Landing._tool_fault,
 }
-
-
-def _several(ids: Any) -> tuple[Any, ...]:
-    return (ids,) if isinstance(ids, str) else tuple(ids)
 
 
 def _line_of_caller() -> str:

@@ -35,7 +35,9 @@ def load(name: str) -> type[AgentSystem]:
     catalogue = built_in()
     if name in catalogue:
         return catalogue[name]
-    raise BadInput(f"there is no system {name!r}: give a built-in name ({', '.join(catalogue)}), package.module:Class, or path/to/file.py:Class")
+    raise BadInput(
+        f"there is no system {name!r}: give a built-in name ({', '.join(catalogue)}), package.module:Class, or path/to/file.py:Class"
+    )
 
 
 def built_in() -> dict[str, type[AgentSystem]]:
@@ -111,5 +113,9 @@ def _line_in(error: BaseException, path: Path) -> str:
 
 
 def _adapters_in(module: Any) -> str:
-    names = [name for name, value in vars(module).items() if isinstance(value, type) and issubclass(value, AgentSystem) and value is not AgentSystem]
+    names = [
+        name
+        for name, value in vars(module).items()
+        if isinstance(value, type) and issubclass(value, AgentSystem) and value is not AgentSystem
+    ]
     return ", ".join(names) or f"no adapter ({name_of(AgentSystem)} subclass)"

@@ -63,7 +63,9 @@ class VirtualLoop(asyncio.BaseEventLoop):
         try:
             future.set_result(executor.submit(func, *args).result(self._wait_s))
         except TimeoutError as error:
-            raise CouldNotRun(f"a function given to a thread did not return within {self._wait_s:g} s: it may wait for the event loop") from error
+            raise CouldNotRun(
+                f"a function given to a thread did not return within {self._wait_s:g} s: it may wait for the event loop"
+            ) from error
         except BaseException as error:
             future.set_exception(error)
         return future

@@ -127,10 +127,8 @@ class Runner:
         kit = Kit(world, landing, log, own_store=self.own_store, system=instance)
         landing.kit = kit
         kit._next = landing.next_stop()
-        if self._runtime is None:
-            ended = self._episode(instance, kit, landing)
-        else:
-            ended = self._awaited_episode(instance, kit, landing)
+        episode = self._episode if self._runtime is None else self._awaited_episode
+        ended = episode(instance, kit, landing)
         log.append(ended)
         kit._close()
         return History(self.scenario, log, world.records, world.versions, dropped, self.own_store, noted or {})

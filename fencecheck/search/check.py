@@ -73,7 +73,11 @@ def check(
         failing = sorted(tally.failing(level, fails).items(), key=lambda item: list(FINDINGS).index(item[0]))
         failures = [_failure(runner, code, shown) for code, shown in failing]
         report = _report(runner, tally, failures, level, engine, bound, fails)
-    report.assumed = [*assumed, "reaches the world through ports only (not checkable)", "compares versions for identity only (not checkable)"]
+    report.assumed = [
+        *assumed,
+        "reaches the world through ports only (not checkable)",
+        "compares versions for identity only (not checkable)",
+    ]
     report.seconds = time.perf_counter() - started
     return report
 
@@ -132,7 +136,9 @@ def _failure(runner: Runner, code: str, shown: Shown) -> Failure:
         again = runner.run(shown.dropped, events, lines=True)
         findings = [finding for finding in judge(again).findings if finding.code == code]
     if not findings or first_difference(again, runner.run(shown.dropped, events)) is not None:
-        raise Nondeterministic(f"{runner.name} is not deterministic: {code} was seen once and not when the same interleaving was run again: {list(events)!r}")
+        raise Nondeterministic(
+            f"{runner.name} is not deterministic: {code} was seen once and not when the same interleaving was run again: {list(events)!r}"
+        )
     return Failure(code, findings[0], Interleaving(runner.scenario, shown.dropped, events), again, shown.number)
 
 
@@ -153,9 +159,7 @@ def _report(
         failures,
         missing=runner.missing,
         beyond={code: shown.number for code, shown in tally.beyond(level).items()},
-        noticed={
-            code: shown.number for code, shown in tally.shown.items() if code not in fails and FINDINGS[code].kind != "safety"
-        },
+        noticed={code: shown.number for code, shown in tally.shown.items() if code not in fails and FINDINGS[code].kind != "safety"},
         strongest=levels[-1] if levels else None,
         why=why,
         placements="every point" if runner.own_store else "dependent points",
@@ -171,7 +175,7 @@ def _verdict(tally: Tally, failures: list[Failure]) -> tuple[VerdictName, str]:
     if not tally.fired:
         return "inconclusive", "no event fired, so nothing was tested: allow at least one event"
     if "no-evidence" in tally.shown:
-        return "inconclusive", tally.shown["no-evidence"].finding.message + " Pass plan= or basis= to kit.act, or arguments that carry the values."
+        return "inconclusive", tally.shown[
+            "no-evidence"
+        ].finding.message + " Pass plan= or basis= to kit.act, or arguments that carry the values."
     return "held", ""
-
-

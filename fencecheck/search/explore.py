@@ -120,7 +120,9 @@ class _Hunt:
             others = events[:i] + events[i + 1 :]
             rank = simplest.index(event.what) if event.what in simplest else len(simplest)
             for what in simplest[:rank]:
-                here = next((at for at in range(event.at + self.runner.horizon) if self._fails(dropped, _sorted(others, Event(at, what)))), None)
+                here = next(
+                    (at for at in range(event.at + self.runner.horizon) if self._fails(dropped, _sorted(others, Event(at, what)))), None
+                )
                 if here is not None:
                     return self._simplified(dropped, _sorted(others, Event(here, what)))
         return events

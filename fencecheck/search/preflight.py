@@ -45,7 +45,9 @@ def preflight(runner: Runner, *, fresh_process: bool = True) -> list[str]:
     if at is not None:
         what = _difference(first, again, at)
         if elsewhere is not None and first_difference(first, elsewhere) is None:
-            raise CouldNotRun(f"{runner.name} leaks state from one episode into the next: {what}: build all state in setup(), none at class or module level")
+            raise CouldNotRun(
+                f"{runner.name} leaks state from one episode into the next: {what}: build all state in setup(), none at class or module level"
+            )
         raise Nondeterministic(f"{runner.name} is not deterministic: two runs of one interleaving differ: {what}")
     if elsewhere is None:
         return ["deterministic (checked in this process only)" if fresh_process else "deterministic (checked in this process)"]

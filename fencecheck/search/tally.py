@@ -7,7 +7,6 @@ from typing import Any
 
 from msgspec import Struct
 
-
 from fencecheck.interleaving import Event, kind_of
 from fencecheck.judge import FINDINGS, Finding, Judgement, Level, counts_at
 
@@ -87,9 +86,13 @@ class Tally:
                 self.shown[code] = Shown(finding, dropped, events)
                 continue
             shown.number += 1
-            if self._order is not None and len(events) + len(dropped) == shown.size:
-                if (dropped, self._order(events)) < (shown.dropped, self._order(shown.events)):
-                    shown.finding, shown.dropped, shown.events = finding, dropped, events
+            if self._comes_first(dropped, events, shown):
+                shown.finding, shown.dropped, shown.events = finding, dropped, events
+
+    def _comes_first(self, dropped: tuple[tuple[str, str], ...], events: tuple[Event, ...], shown: Shown) -> bool:
+        if self._order is None or len(events) + len(dropped) != shown.size:
+            return False
+        return (dropped, self._order(events)) < (shown.dropped, self._order(shown.events))
 
     def failing(self, level: Level, fail_on: frozenset[str]) -> dict[str, Shown]:
         """The findings that fail a check, by code."""
@@ -102,5 +105,3 @@ class Tally:
     def as_json(self) -> dict[str, Any]:
         """Counts for JSON."""
         return dict(self.counts)
-
-

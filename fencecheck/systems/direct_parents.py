@@ -4,26 +4,17 @@ from __future__ import annotations
 
 from fencecheck.fence import Halt
 from fencecheck.model import Record
-from fencecheck.systems.planner import TIMEOUT_S, Planner
+from fencecheck.systems.planner import TIMEOUT_S, Comparing
 
 
-class DirectParents(Planner):
+class DirectParents(Comparing):
     """Compares the plan's own parents with their owners' heads. Right where plans rest on facts directly, and only there."""
 
     name = "direct-parents"
 
-    def carry_out(self, plan: Record) -> None:
-        changed = self.changed(plan)
-        if changed:
-            plan = self.remake(plan, self.fetch_changed(changed))
-            if self.changed(plan):
-                raise Halt("changed-again", plan.id)
-        self.kit.validated(self.kit.declared(self.action.name))
-        self.send(plan)
-
     def changed(self, plan: Record) -> dict[str, str]:
         """The heads of the declared keys whose version among the plan's parents is not the head."""
-        declared = self.kit.declared(self.action.name)
+        declared = self.declared()
         parents = [self.kit.record(id) for id in plan.parents]
         if any(parent.id != id for parent, id in zip(parents, plan.parents, strict=True)):
             raise Halt("malformed-answer", plan.id)

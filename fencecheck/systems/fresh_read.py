@@ -13,7 +13,7 @@ class FreshRead(Planner):
     name = "fresh-read"
 
     def carry_out(self, plan: Record) -> None:
-        for key in self.kit.declared(self.action.name):
+        for key in self.declared():
             latest = self.kit.read(key, timeout=TIMEOUT_S)
             if not isinstance(latest, Record) or latest.key != key:
                 raise Halt("malformed-answer", key)

@@ -15,4 +15,4 @@ class PlanFenceSystem(Planner):
     def carry_out(self, plan: Record) -> None:
         kit = self.kit
         fence: PlanFence[Record] = PlanFence(kit.record, lambda key: kit.head(key, timeout=TIMEOUT_S), self.remake, kit.validated)
-        self.send(fence.clear(plan, kit.declared(self.action.name)).plan)
+        self.send(fence.clear(plan, self.declared()).plan)

@@ -72,6 +72,27 @@ class Planner(AgentSystem):
             changed[key] = record
         return changed
 
+    def declared(self) -> tuple[str, ...]:
+        """D(a)."""
+        return self.kit.declared(self.action.name)
+
     def send(self, plan: Record) -> None:
         """The act."""
         self.kit.act(self.action.name, plan.value, plan=plan)
+
+
+class Comparing(Planner):
+    """A planner with a fence: compares, replans once, compares again, halts. What is compared is left to each system."""
+
+    def carry_out(self, plan: Record) -> None:
+        changed = self.changed(plan)
+        if changed:
+            plan = self.remake(plan, self.fetch_changed(changed))
+            if self.changed(plan):
+                raise Halt("changed-again", plan.id)
+        self.kit.validated(self.declared())
+        self.send(plan)
+
+    def changed(self, plan: Record) -> dict[str, Any]:
+        """The heads of the declared keys that are not what `plan` rests on; what cannot be verified raises."""
+        raise NotImplementedError

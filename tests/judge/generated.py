@@ -108,6 +108,7 @@ class Player:
         self.remembered: dict[str, str] = {}
         self.served: dict[str, dict[str, str]] = {agent: {} for agent in scenario.agents}
         self.plans: list[str] = []
+        self.split = world[8] >= 9
 
     # Choices
 
@@ -232,7 +233,7 @@ class Player:
         self.book.fetch(id, self.lost.get(id, "missing" if c == 8 or id not in self.book.records else "ok"), by=self.agent(b))
 
     def derive(self, a: int, b: int, c: int, d: int) -> None:
-        agent = self.agent(b)
+        agent = self.planner(b)
         parents = self.parents(agent, a, d)
         if c >= 10:
             key = "note" if c == 10 else self.key(d)
@@ -260,9 +261,17 @@ class Player:
             return [everything[d % len(everything)], everything[-1 - d % len(everything)]]
         return [*last, "ghost"]
 
+    def planner(self, n: int) -> str:
+        """Who plans: where planner and executor are two, the first agent and nobody else."""
+        return self.book.scenario.agents[0] if self.split else self.agent(n)
+
+    def executor(self, n: int) -> str:
+        """Who checks and acts: where planner and executor are two, the second agent for the most part."""
+        return self.agent(n + 9 if n < 9 else n - 9) if self.split else self.agent(n)
+
     def plan(self, a: int, b: int, c: int, d: int) -> None:
         """Read the keys of an action and derive a plan from them, over one to three generations."""
-        agent = self.agent(b)
+        agent = self.planner(b)
         read = {key: self.ask("read", key, agent, 0) for key in self.action(a).true_keys()}
         plan = self.book.derive(*[version for version in read.values() if version], by=agent)
         for _ in range((0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 2, 2)[c]):
@@ -273,7 +282,7 @@ class Player:
 
     def check(self, a: int, b: int, c: int, d: int) -> None:
         """Ask for the head of each declared key and mark; an update between, a fetch of the lineage, no mark, or a partial one."""
-        agent, action = self.agent(b), self.action(a)
+        agent, action = self.executor(b), self.action(a)
         keys = self.book.scenario.declared(action, self.book.dropped)
         for n, key in enumerate(keys):
             self.ask("head", key, agent, 0)
@@ -318,7 +327,7 @@ class Player:
 
     def unplanned(self, a: int, b: int, c: int, d: int) -> None:
         """Act without a plan, on what was read, remembered or fetched; with a mark before or after, a change in between, or both."""
-        key, agent = self.key(a), self.agent(b)
+        key, agent = self.key(a), self.executor(b)
         if c % 3 == 0:
             self.mark(a, b, 0, 0)
         if d % 4 == 0:
@@ -353,7 +362,7 @@ class Player:
         self.book.declared(self.action(a).name, self.agent(b))
 
     def act(self, a: int, b: int, c: int, d: int) -> None:
-        action, agent = self.action(a), self.agent(b)
+        action, agent = self.action(a), self.executor(b)
         more = {**self.how_said(action, agent, c, d), **self.how_sent(action, c, d)}
         if self.fault:
             more["outcome"], self.fault = self.fault, None

@@ -1,0 +1,97 @@
+"""One call of a tool: its fault, its precondition, its memory of idempotency keys, then the effect."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from fencecheck.history import Act
+from fencecheck.model import Action
+from fencecheck.run import faults
+
+if TYPE_CHECKING:
+    from fencecheck.run.landing import Landing
+
+
+def call(
+    landing: Landing,
+    agent: str,
+    name: str,
+    args: Any,
+    plan: Any,
+    basis: Any,
+    expect: Any,
+    idempotency_key: str | None,
+    via: Callable[[], Any] | None,
+) -> Generator[Any, Any, Any]:
+    """Carries out the port `act`, as steps for a driver. Arguments as for `Kit.act`."""
+    action, world = landing.action(name), landing.world
+    sent = dict(args) if args is not None else {}
+    carried_out = landing.version(plan) if plan is not None else None
+    entry = Act(agent, name, sent, carried_out, _versions(landing, basis), _versions(landing, expect), idempotency_key, effect=False)
+    if action.keys_of is not None:
+        entry.depends_on, entry.declared = action.true_keys(sent), action.declared_keys(sent)
+    recognise = getattr(landing.system, "versions_in", None)
+    if recognise is not None:
+        entry.versions = {key: tuple(landing.version(id) for id in _several(ids)) for key, ids in recognise(sent).items()}
+    landing.log.append(entry)
+    fault = world.tool_faults.pop(action.tool, None) if world.tool_faults else None
+    refusal = _refusal(landing, action, entry, fault)
+    if refusal is not None:
+        raise landing.kit._raise_as(refusal)
+    used = world.replies.get((action.tool, idempotency_key)) if idempotency_key is not None else None
+    if used is not None:
+        entry.outcome, reply = "repeated", used[1]
+    else:
+        reply = yield from _effect(landing, action, entry, via)
+    if fault == "lost-reply":
+        entry.outcome = "lost-reply"
+        raise landing.kit._raise_as(faults.ReplyLost(f"{action.tool} did its work and the reply was lost"))
+    return reply
+
+
+def _refusal(landing: Landing, action: Action, entry: Act, fault: str | None) -> faults.Fault | None:
+    world = landing.world
+    if fault == "refuse":
+        entry.outcome = "refused"
+        return faults.ToolRefused(f"{action.tool} refused the call")
+    unequal = [key for key, id in (entry.expect or {}).items() if world.heads.get(key) != id]
+    if fault == "precondition-failed" or unequal:
+        entry.outcome = "precondition-failed"
+        return faults.PreconditionFailed(f"{action.tool}: {', '.join(unequal) or 'something'} is not as expected")
+    if entry.idempotency_key is not None:
+        used = world.replies.get((action.tool, entry.idempotency_key))
+        if used is not None and used[0] != entry.args:
+            entry.outcome = "key-reused"
+            return faults.IdempotencyKeyReused(f"{action.tool}: the idempotency key was used before with other arguments")
+    return None
+
+
+def _effect(landing: Landing, action: Action, entry: Act, via: Callable[[], Any] | None) -> Generator[Any, Any, Any]:
+    world = landing.world
+    reply: Any = {"status": "done"}
+    if via is not None:
+
+        def failed() -> None:
+            entry.outcome = "refused"
+
+        reply = yield from landing.kit._call(via, failed)
+    entry.effect, entry.outcome = True, "done"
+    if action.writes and not landing.own_store:
+        wrote = []
+        for key in action.writes:
+            id = world.commit(key, world.fresh_value(key)).id
+            world.memory[entry.agent, key] = id
+            wrote.append(id)
+        entry.wrote = tuple(wrote)
+    if entry.idempotency_key is not None:
+        world.replies[action.tool, entry.idempotency_key] = (entry.args, reply)
+    return reply
+
+
+def _versions(landing: Landing, ids: Mapping[str, Any] | None) -> dict[str, str] | None:
+    return {key: landing.version(id) for key, id in ids.items()} if ids is not None else None
+
+
+def _several(ids: Any) -> tuple[Any, ...]:
+    return (ids,) if isinstance(ids, str) else tuple(ids)

@@ -90,7 +90,7 @@ def _one_sentence() -> Iterator[None]:
     try:
         yield
     except FencecheckError as error:
-        pytest.fail(f"fencecheck: {error}", pytrace=False)
+        raise pytest.fail.Exception(f"fencecheck: {error}", pytrace=False) from None
 
 
 def _options(level: Level, max_events: int | None, examples: int | None, seed: int) -> dict[str, Any]:

@@ -43,8 +43,11 @@ planfence · held · at-validation · every interleaving of up to 2 events
 
 def test_a_pass_prints_its_bound_and_what_it_rests_on() -> None:
     held = report(
-        missing={"restart": "restart()"}, beyond={"raced-act": 1, "torn-validation": 84}, noticed={"needless-halt": 12}, placements="dependent points"
-    )  # fmt: skip
+        missing={"restart": "restart()"},
+        beyond={"raced-act": 1, "torn-validation": 84},
+        noticed={"needless-halt": 12},
+        placements="dependent points",
+    )
     assert plain(report_lines(held)) == HELD
 
 
@@ -77,9 +80,8 @@ planfence · violated · stale-act at at-validation
 
 
 def test_a_violation_reads_from_the_finding_to_the_replay() -> None:
-    violated = report(
-        "violated", failures=[failure(case="cases/a.json", test="cases/test_a.py")], counts={}, fired={}, assumed=[], strongest="at-validation"
-    )  # fmt: skip
+    saved = failure(case="cases/a.json", test="cases/test_a.py")
+    violated = report("violated", failures=[saved], counts={}, fired={}, assumed=[], strongest="at-validation")
     assert plain(report_lines(violated, 92)) == VIOLATED
 
 

@@ -1,0 +1,309 @@
+"""The pytest plugin, each run in a pytest of its own."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+INSTALLED = any(point.name == "fencecheck" for point in entry_points(group="pytest11"))
+"""Whether the entry point is there; otherwise the plugin is named on the command line."""
+
+INSIDE = (
+    "a system of runtime 'asyncio' gets a loop of its own, which cannot run inside another: "
+    "call it from a plain function, not from an async one"
+)
+Run = Callable[..., pytest.RunResult]
+
+SYSTEMS = """
+from fencecheck import Action, AgentSystem, Scenario, faults
+
+class Naive(AgentSystem):
+    scenario = Scenario(owners={"orders": ["order/1"]}, actions=[Action("ship", depends_on=["order/1"])])
+    halt_exceptions = (faults.Fault, ValueError)
+
+    def run(self):
+        order = self.order()
+        self.kit.act("ship", {"to": order.value}, basis={"order/1": order.id})
+
+    def order(self):
+        order = self.kit.read("order/1", timeout=1)
+        if getattr(order, "key", None) != "order/1":
+            raise ValueError("no order")
+        return order
+
+class Fenced(Naive):
+    def run(self):
+        order = self.order()
+        if self.kit.head("order/1", timeout=1) != order.id:
+            return self.kit.halted("changed")
+        self.kit.validated(["order/1"])
+        self.kit.act("ship", {"to": order.value}, basis={"order/1": order.id})
+
+class Idle(Naive):
+    def run(self):
+        pass
+
+class Awaited(Naive):
+    runtime = "asyncio"
+
+    async def run(self):
+        order = await self.kit.aio.read("order/1", timeout=1)
+        if getattr(order, "key", None) != "order/1":
+            raise ValueError("no order")
+        if await self.kit.aio.head("order/1", timeout=1) != order.id:
+            return self.kit.halted("changed")
+        self.kit.validated(["order/1"])
+        await self.kit.aio.act("ship", {"to": order.value}, basis={"order/1": order.id})
+"""
+REPORT = ["Naive · violated · stale-act at at-validation", "*ship went out made from order/1 r1 while r2 was current.*"]
+
+
+@pytest.fixture
+def run(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Runs pytest in a process of its own, in a folder with `shop.py`, with only the plugins named."""
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), str(pytester.path)]))
+    monkeypatch.setenv("PYTHONIOENCODING", "utf-8")
+    pytester.makepyfile(shop=SYSTEMS)
+
+    def command(*arguments: str) -> pytest.RunResult:
+        return pytester.runpytest_subprocess("-p", "_fencecheck_pytest", "-p", "no:cacheprovider", *arguments)
+
+    return command
+
+
+# -- without being asked ---------------------------------------------------------------------------------------------------------------
+
+
+def test_an_idle_run_imports_nothing_of_it(pytester: pytest.Pytester, run: Run) -> None:
+    pytester.makepyfile(
+        """
+        import sys
+
+        def test_modules():
+            loaded = {name.partition(".")[0] for name in sys.modules}
+            assert not {"fencecheck", "hypothesis", "faker", "rich", "msgspec", "click"} & loaded
+        """
+    )
+    run().assert_outcomes(passed=1)
+
+
+@pytest.mark.skipif(not INSTALLED, reason="fencecheck is not installed here")
+def test_it_is_found_by_its_entry_point(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    result = pytester.runpytest_subprocess("--help")
+    result.stdout.fnmatch_lines(["fencecheck: halt or current:", "*--fencecheck-system=SYSTEM*"])
+
+
+# -- `--fencecheck-system` -------------------------------------------------------------------------------------------------------------
+
+
+def test_systems_are_checked_without_a_test_file(run: Run) -> None:
+    result = run("--fencecheck-system", "shop:Fenced", "--fencecheck-system", "shop:Naive", "-v")
+    result.assert_outcomes(passed=2, failed=2)
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(
+        [
+            "*4 items*",
+            "fencecheck::shop:Fenced[[]exhaust[]] PASSED*",
+            "fencecheck::shop:Fenced[[]explore[]] PASSED*",
+            "fencecheck::shop:Naive[[]exhaust[]] FAILED*",
+            "fencecheck::shop:Naive[[]explore[]] FAILED*",
+            *REPORT,
+            "*right would be: replan once from the current version and validate again, or halt.",
+        ]
+    )
+    result.stdout.no_fnmatch_line("*Traceback*")
+    result.stdout.no_fnmatch_line("*runtest*")
+
+
+def test_options(run: Run) -> None:
+    options = ("--fencecheck-engine", "exhaust", "--fencecheck-max-events", "1", "--fencecheck-level", "at-act")
+    result = run("--fencecheck-system", "shop.py:Fenced", *options)
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["Fenced · violated · raced-act at at-act"])
+
+
+def test_an_inconclusive_result_fails(run: Run) -> None:
+    result = run("--fencecheck-system", "shop:Fenced", "--fencecheck-engine", "exhaust", "--fencecheck-max-events", "0")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["Fenced · inconclusive · *", "*no event fired, so nothing was tested: allow at least one event"])
+
+
+def test_a_system_that_cannot_be_judged_fails_in_one_sentence(run: Run) -> None:
+    result = run("--fencecheck-system", "shop:Idle", "--fencecheck-engine", "exhaust")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["fencecheck: Idle never acts, even without any event: *"])
+    result.stdout.no_fnmatch_line("*Traceback*")
+    result.stdout.no_fnmatch_line("During handling of*")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--fencecheck-system", "nothing"], "there is no system 'nothing': give a built-in name (*"),
+        (["--fencecheck-system", "shop:Other"], "shop has no Other: it defines Naive, Fenced, Idle, Awaited"),
+        (["--fencecheck-system", "shop:SYSTEM"], "shop has no SYSTEM: *"),
+        (["--fencecheck-system", "shop:AgentSystem"], "AgentSystem has no run(): define run(self), which carries out one episode"),
+        (["--fencecheck-system", "shop:Naive", "--fencecheck-max-events", "-1"], "the number of events is 0 or more, not -1"),
+        (["--fencecheck-system", "shop:Naive", "--fencecheck-examples", "0"], "the number of examples is 1 or more, not 0"),
+    ],
+)
+def test_a_bad_target_is_a_usage_error(run: Run, arguments: list[str], said: str) -> None:
+    result = run(*arguments)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([f"ERROR: fencecheck: {said}"])
+    result.stderr.no_fnmatch_line("*Traceback*")
+
+
+def test_beside_test_files_and_with_a_selection(pytester: pytest.Pytester, run: Run) -> None:
+    pytester.makepyfile(test_mine="def test_mine(): pass")
+    both = run("--fencecheck-system", "shop:Fenced", "--fencecheck-engine", "exhaust")
+    both.assert_outcomes(passed=2)
+    both.stdout.fnmatch_lines(["collected 2 items", "fencecheck .*", "test_mine.py .*"])
+    run("--fencecheck-system", "shop:Fenced", "-k", "exhaust").assert_outcomes(passed=1, deselected=2)
+    path = run("test_mine.py", "--fencecheck-system", "shop:Fenced", "--fencecheck-engine", "exhaust")
+    path.assert_outcomes(passed=2)
+
+
+def test_only_listing(run: Run) -> None:
+    result = run("--fencecheck-system", "shop:Fenced", "--collect-only", "-q")
+    result.stdout.fnmatch_lines(["fencecheck::shop:Fenced[[]exhaust[]]", "fencecheck::shop:Fenced[[]explore[]]"])
+
+
+def test_a_junit_file(pytester: pytest.Pytester, run: Run) -> None:
+    run("--fencecheck-system", "shop:Naive", "--fencecheck-engine", "exhaust", "--junitxml", "out.xml")
+    text = (pytester.path / "out.xml").read_text(encoding="utf-8")
+    assert 'failures="1"' in text
+    assert "shop:Naive[exhaust]" in text
+
+
+def test_with_xdist(run: Run) -> None:
+    pytest.importorskip("xdist")
+    result = run("-p", "xdist", "-n", "2", "--fencecheck-system", "shop:Fenced", "--fencecheck-system", "shop:Naive")
+    result.assert_outcomes(passed=2, failed=2)
+    result.stdout.fnmatch_lines(REPORT)
+    bad = run("-p", "xdist", "-n", "2", "--fencecheck-system", "nothing")
+    assert bad.ret == pytest.ExitCode.USAGE_ERROR
+
+
+# -- in a test file --------------------------------------------------------------------------------------------------------------------
+
+SUITES = """
+from shop import Awaited, Fenced, Naive
+from fencecheck.pytest import suite
+
+test_fenced = suite(Fenced, examples=100)
+test_naive = suite(Naive, engine="exhaust", max_events=1)
+test_by_name = suite("shop:Fenced", engine="exhaust", level="at-act", max_events=1)
+test_asyncio = suite(Awaited, examples=100)
+"""
+
+
+def test_suites(pytester: pytest.Pytester, run: Run) -> None:
+    pytester.makepyfile(test_suites=SUITES)
+    result = run("-v")
+    result.assert_outcomes(passed=4, failed=2)
+    result.stdout.fnmatch_lines(
+        [
+            "test_suites.py::test_fenced[[]exhaust[]] PASSED*",
+            "test_suites.py::test_fenced[[]explore[]] PASSED*",
+            "test_suites.py::test_naive[[]exhaust[]] FAILED*",
+            "test_suites.py::test_by_name[[]exhaust[]] FAILED*",
+            "test_suites.py::test_asyncio[[]exhaust[]] PASSED*",
+            "test_suites.py::test_asyncio[[]explore[]] PASSED*",
+            *REPORT,
+            "Fenced · violated · raced-act at at-act",
+        ]
+    )
+    result.stdout.no_fnmatch_line("*def test_fence*")
+
+
+def test_one_item_can_be_chosen(pytester: pytest.Pytester, run: Run) -> None:
+    pytester.makepyfile(test_suites=SUITES)
+    run("test_suites.py::test_fenced[exhaust]").assert_outcomes(passed=1)
+
+
+@pytest.mark.parametrize("mode", ["auto", "strict"])
+def test_beside_pytest_asyncio(mode: str, pytester: pytest.Pytester, run: Run) -> None:
+    pytest.importorskip("pytest_asyncio")
+    inside = """
+import pytest
+from shop import Awaited
+from fencecheck import check
+
+@pytest.mark.asyncio
+async def test_inside_a_loop():
+    check(Awaited)
+
+@pytest.mark.asyncio
+async def test_own():
+    pass
+"""
+    pytester.makepyfile(test_suites=SUITES + inside)
+    pytester.makeini("[pytest]\nasyncio_default_fixture_loop_scope = function\n")
+    result = run("-p", "pytest_asyncio.plugin", "-o", f"asyncio_mode={mode}", "-v")
+    result.assert_outcomes(passed=5, failed=3)
+    result.stdout.fnmatch_lines(
+        [
+            "test_suites.py::test_asyncio[[]exhaust[]] PASSED*",
+            "test_suites.py::test_inside_a_loop FAILED*",
+            f"*CouldNotRun: {INSIDE}",
+        ]
+    )
+    run(
+        "-p", "pytest_asyncio.plugin", "-o", f"asyncio_mode={mode}", "test_suites.py::test_own", "--fencecheck-system", "shop:Awaited"
+    ).assert_outcomes(passed=3)  # fmt: skip
+
+
+def test_bad_arguments_of_a_suite_are_one_sentence(pytester: pytest.Pytester, run: Run) -> None:
+    pytester.makepyfile(
+        test_bad="""
+        from fencecheck.pytest import suite
+
+        test_level = suite("planfence", engine="exhaust", level="best")
+        test_gone = suite("shop:Gone", engine="exhaust")
+        """
+    )
+    result = run()
+    result.assert_outcomes(failed=2)
+    result.stdout.fnmatch_lines(
+        [
+            "fencecheck: there is no level 'best': use at-validation, at-one-instant, at-act",
+            "fencecheck: shop has no Gone: it defines Naive, Fenced, Idle, Awaited",
+        ]
+    )
+
+
+def test_properties_written_by_hand(pytester: pytest.Pytester, run: Run) -> None:
+    pytester.makepyfile(
+        test_hand="""
+        from hypothesis import given, settings
+        from shop import Awaited, Fenced, Naive
+        from fencecheck import simulate
+        from fencecheck.judge import judge
+        from fencecheck.strategies import interleavings
+
+        @given(interleavings(Fenced))
+        @settings(max_examples=50, database=None)
+        def test_fenced(interleaving):
+            assert not judge(simulate(Fenced, interleaving)).violations("at-validation")
+
+        @given(interleavings(Awaited))
+        @settings(max_examples=50, database=None)
+        def test_awaited(interleaving):
+            assert not judge(simulate(Awaited, interleaving)).violations("at-validation")
+
+        @given(interleavings(Naive))
+        @settings(max_examples=500, database=None)
+        def test_naive(interleaving):
+            assert not judge(simulate(Naive, interleaving)).violations("at-validation")
+        """
+    )
+    result = run("-p", "_hypothesis_pytestplugin")
+    result.assert_outcomes(passed=2, failed=1)
+    result.stdout.fnmatch_lines(["*test_naive(*", "*Update(key='order/1')*"])

@@ -76,7 +76,7 @@ def play(world: Sequence[int], steps: Sequence[Step], end: int) -> History:
 
 
 def scenario_of(world: Sequence[int]) -> Scenario:
-    """1 to 3 keys, 1 or 2 owners and agents, 1 or 2 actions."""
+    """1 to 3 keys and agents, 1 or 2 owners and actions."""
     keys = ("a", "b", "c")[: 1 + world[0] % 3]
     split = 1 if world[1] % 2 and len(keys) > 1 else len(keys)
     owners = {"north": keys[:split], "south": keys[split:]}
@@ -85,14 +85,14 @@ def scenario_of(world: Sequence[int]) -> Scenario:
     main = Action(
         "ship",
         depends_on=(lambda args: keys) if world[2] == 11 else keys[: 1 + world[2] % len(keys)],
-        declared=keys[:1] if world[3] >= 9 else None,
+        declared=keys[-1:] if world[3] == 11 else keys[:1] if world[3] >= 9 else None,
         writes=keys[-1:] if world[4] >= 8 else (),
         times=2 if world[5] >= 9 else 1,
         replans=(1, 0, 2)[world[6] % 3],
     )
     second = Action("bill", depends_on=keys[-1:], writes=keys[:1] if world[4] == 11 else (), replans=world[6] % 2)
     actions = [main, second] if world[7] >= 7 else [main]
-    return Scenario(owners, actions, values=values, agents=("ann", "bob") if world[8] >= 6 else ("ann",))
+    return Scenario(owners, actions, values=values, agents=("ann", "bob", "cat")[: 1 + (world[8] >= 5) + (world[8] >= 10)])
 
 
 class Player:
@@ -108,7 +108,7 @@ class Player:
         self.remembered: dict[str, str] = {}
         self.served: dict[str, dict[str, str]] = {agent: {} for agent in scenario.agents}
         self.plans: list[str] = []
-        self.split = world[8] >= 9
+        self.split = world[8] >= 8
 
     # Choices
 
@@ -116,7 +116,8 @@ class Player:
         return self.book.scenario.keys[n % len(self.book.scenario.keys)]
 
     def agent(self, n: int) -> str:
-        return self.book.scenario.agents[-1] if n >= 9 else self.book.scenario.agents[0]
+        agents = self.book.scenario.agents
+        return agents[-1] if n >= 9 else agents[len(agents) // 2] if n >= 6 else agents[0]
 
     def action(self, n: int) -> Action:
         actions = self.book.scenario.actions
@@ -262,11 +263,12 @@ class Player:
         return [*last, "ghost"]
 
     def planner(self, n: int) -> str:
-        """Who plans: where planner and executor are two, the first agent and nobody else."""
-        return self.book.scenario.agents[0] if self.split else self.agent(n)
+        """Who plans: where planners and executors are apart, any agent but the last."""
+        agents = self.book.scenario.agents
+        return agents[n % (len(agents) - 1)] if self.split else self.agent(n)
 
     def executor(self, n: int) -> str:
-        """Who checks and acts: where planner and executor are two, the second agent for the most part."""
+        """Who checks and acts: where planners and executors are apart, the last agent for the most part."""
         return self.agent(n + 9 if n < 9 else n - 9) if self.split else self.agent(n)
 
     def plan(self, a: int, b: int, c: int, d: int) -> None:

@@ -1076,6 +1076,24 @@ class TestUnboundedReplan:
         book.act(plan=replanned(book))
         assert found(book.returned()) == set()
 
+    def test_it_is_found_once_each_time_that_it_is_counted_from_zero(self) -> None:
+        book = Book("a", times=2)
+        book.act(plan=replanned(book, 3))
+        book.act(plan=replanned(book, 3))
+        assert sorted(code for code, _, _ in judged(book.returned()).findings) == ["unbounded-replan"] * 2
+
+    def test_a_plan_made_within_a_replan_event_is_not_the_one_that_is_left(self) -> None:
+        book = Book("a", "b", depends_on=["a"])
+        planned(book, "a")
+        book.replan_event()
+        book.derive("b1", in_event=True)
+        book.head("b")
+        book.derive("a1")
+        assert judged(book.ended("crashed")).counts["replans"] == 0
+        book.head("a")
+        book.derive("a1")
+        assert judged(book.ended("crashed")).counts["replans"] == 1
+
     @pytest.mark.parametrize(
         "leave", [lambda book: book.pause(), lambda book: book.restart(fired=False), lambda book: book.halted(by="other")]
     )
@@ -1223,6 +1241,50 @@ class TestNeed:
         verdict = judged(book.ended("halted"))
         assert verdict.codes == set()
         assert verdict.counts["replans"] == 1
+
+    def test_of_actions_whose_keys_depend_on_the_arguments_only_those_left_to_do_forbid_it(self) -> None:
+        scenario = Scenario({"owner": ["a"]}, [Action("ship", depends_on=lambda args: ["a"]), Action("bill", ["a"])])
+        for done, expected in (("ship", {"needless-halt"}), ("bill", set())):
+            book = Book(scenario=scenario)
+            book.act(done, plan=planned(book))
+            assert found(book.ended("halted")) == expected
+
+    def test_a_removed_version_calls_for_it_though_the_plan_rests_on_it(self) -> None:
+        for removed, expected in ((False, {"needless-halt"}), (True, set())):
+            book = Book("a")
+            book.update("a", removed=removed)
+            planned(book)
+            book.head("a")
+            assert found(book.ended("halted")) == expected
+
+    @pytest.mark.parametrize(
+        ("happens", "expected"),
+        [
+            (lambda book: book.head("b", answer="refused"), set()),
+            (lambda book: (book.update("b", removed=True), book.head("b")), set()),
+            (lambda book: (book.update("b"), book.head("b")), {"needless-halt"}),
+        ],
+        ids=["failed", "removed", "changed"],
+    )
+    def test_of_a_true_dependency_that_is_not_declared_a_failure_calls_for_it(self, happens, expected: set) -> None:
+        book = Book("a", "b", dropped=[("ship", "b")])
+        planned(book)
+        happens(book)
+        assert found(book.ended("halted")) == expected
+
+    @pytest.mark.parametrize("own_store", [False, True])
+    def test_an_agent_that_asked_for_nothing_has_no_reason_to_halt(self, own_store: bool) -> None:
+        book = Book("a", own_store=own_store)
+        book.point()
+        assert found(book.returned()) == {"needless-halt"}
+
+    def test_an_act_that_was_a_repeat_did_not_fail(self) -> None:
+        for again, expected in (("same", "halted-changed"), ("other", "halted-unverified")):
+            book = Book(scenario=Scenario({"owner": ["a"]}, [Action("ship", ["a"]), Action("bill", ["a"])]))
+            plan = planned(book)
+            book.act("ship", plan=plan, args="same", idempotency_key="k")
+            book.act("ship", plan=plan, args=again, idempotency_key="k")
+            assert judged(book.ended("halted")).counts["outcome"] == expected
 
     @pytest.mark.parametrize("how", ["halted", "returned"])
     def test_a_needless_halt(self, how) -> None:

@@ -52,6 +52,7 @@ class Action(Struct, frozen=True, repr_omit_defaults=True, forbid_unknown_fields
         times: how often the act is meant to go out in one episode.
         replans: how often a system may replan after the first validation and still be bounded.
         tool: the tool that carries the act out; the name itself if empty.
+        by_arguments: whether the keys depend on the arguments: known of a stored action too, whose function is not stored.
 
     Raises:
         BadInput: a name is empty or a count is negative.
@@ -65,6 +66,7 @@ class Action(Struct, frozen=True, repr_omit_defaults=True, forbid_unknown_fields
     replans: int = 1
     tool: str = ""
     keys_of: Any = None
+    by_arguments: bool = False
 
     if TYPE_CHECKING:
 
@@ -86,6 +88,8 @@ class Action(Struct, frozen=True, repr_omit_defaults=True, forbid_unknown_fields
         if callable(self.depends_on):
             force_setattr(self, "keys_of", self.depends_on)
             force_setattr(self, "depends_on", ())
+        if self.keys_of is not None:
+            force_setattr(self, "by_arguments", True)
         for field in ("depends_on", "declared", "writes"):
             keys = getattr(self, field)
             if keys is not None:
@@ -98,7 +102,7 @@ class Action(Struct, frozen=True, repr_omit_defaults=True, forbid_unknown_fields
     def true_keys(self, args: Mapping[str, Any] | None = None) -> tuple[str, ...]:
         """D*(a), for these arguments where it depends on them."""
         if self.keys_of is not None:
-            return tuple(self.keys_of(args if args is not None else {}))
+            return tuple(dict.fromkeys(self.keys_of(args if args is not None else {})))
         return self.depends_on
 
     def declared_keys(self, args: Mapping[str, Any] | None = None) -> tuple[str, ...]:

@@ -176,8 +176,9 @@ def test_the_form_of_a_history() -> None:
 def test_a_dependency_that_is_a_function_is_stored_as_null() -> None:
     scenario = Scenario(owners={"o": ["k"]}, actions=[Action("a", lambda args: [args["path"]])])
     encoded = encode_interleaving(Interleaving(scenario))
-    assert b'{"name":"a","tool":"a","keys_of":null}' in encoded
-    assert decode_interleaving(encoded).scenario.actions == (Action("a"),)
+    assert b'{"name":"a","tool":"a","keys_of":null,"by_arguments":true}' in encoded
+    (stored,) = decode_interleaving(encoded).scenario.actions
+    assert (stored.name, stored.keys_of, stored.by_arguments) == ("a", None, True)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ def open_keys(history: History, done: set[str]) -> tuple[str, ...] | None:
     for action in history.scenario.actions:
         if action.name in done:
             continue
-        if action.keys_of is not None:
+        if action.by_arguments:
             return None
         keys.update(dict.fromkeys(history.scenario.declared(action, history.dropped)))
     return tuple(keys)

@@ -2,7 +2,7 @@
 
 The reduced search places an event only right before a point that depends on it, or that depends on a later event of the same block: an update
 before a delivery before a look into memory. It extends an episode only at later points of that same episode, since an event can make points
-of its own; after a replan or a restart also at the same point, which then is another one. The full search places every event before every
+of its own; at the same point too where the events there made it another one: after a replan, a restart, or before a mark that was not there. The full search places every event before every
 point; the tests compare both with a plain one.
 """
 
@@ -20,6 +20,21 @@ from fencecheck.run.simulate import Runner
 from fencecheck.search.placing import Object, Point, asks_declared, depend, event_touches, every, points_of
 
 Touch = tuple[frozenset[Object], frozenset[Object]]
+
+
+_NOTHING: Touch = (frozenset(), frozenset())
+
+
+class _Planned(Struct, frozen=True):
+    """An episode to be run.
+
+    Args:
+        touch: what the point of the last events touches in the episode that they extend.
+    """
+
+    dropped: tuple[tuple[str, str], ...]
+    events: tuple[Event, ...]
+    touch: Touch
 
 
 class Episode(Struct, frozen=True):
@@ -76,32 +91,36 @@ class _Search:
         first = runner.run()
         places = max((len(lineage(first.records, id)[0]) for id in _derived(first)), default=1) + 1
         self.all = every(runner.scenario, kinds, places, assume_broken)
-        self.queue: list[list[tuple[tuple[tuple[str, str], ...], tuple[Event, ...]]]] = [[] for _ in range(most + 1)]
+        self.queue: list[list[_Planned]] = [[] for _ in range(most + 1)]
         droppable = asks_declared(first) if self.drop else ()
         for size in range(min(most, len(droppable)) + 1):
             for dropped in itertools.combinations(droppable, size):
-                self.queue[size].append((dropped, ()))
+                self.queue[size].append(_Planned(dropped, (), _NOTHING))
 
     def run(self) -> Iterator[Episode]:
         for size in range(self.most + 1):
-            for dropped, events in self.queue[size]:
+            for planned in self.queue[size]:
+                dropped, events = planned.dropped, planned.events
                 history = self.runner.run(dropped, events)
                 new = len(history.fired) == len(events)
                 yield Episode(dropped, events, history, new)
                 if new and size < self.most:
-                    self._extend(dropped, events, history, self.most - size)
+                    self._extend(planned, history, self.most - size)
             self.queue[size] = []
 
-    def _extend(self, dropped: tuple[tuple[str, str], ...], events: tuple[Event, ...], history: History, room: int) -> None:
+    def _extend(self, planned: _Planned, history: History, room: int) -> None:
+        dropped, events = planned.dropped, planned.events
         last = events[-1] if events else None
         for point in points_of(history):
-            if last is not None and point.number <= last.at and not (point.number == last.at and _breaks(last.what)):
+            here = last is not None and point.number == last.at
+            if last is not None and (point.number < last.at or (here and self.full and not _breaks(last.what))):
                 continue
-            for block in self._blocks(history, point, room):
-                if last is not None and point.number == last.at and self._swaps(last.what, block):
+            known = planned.touch if last is not None and here and not _breaks(last.what) else _NOTHING
+            for block in self._blocks(history, point, room, known):
+                if last is not None and here and self._swaps(last.what, block):
                     continue
                 longer = events + tuple(Event(point.number, what) for what in block)
-                self.queue[len(dropped) + len(longer)].append((dropped, longer))
+                self.queue[len(dropped) + len(longer)].append(_Planned(dropped, longer, (point.reads, point.writes)))
 
     def _swaps(self, replan: What, block: tuple[What, ...]) -> bool:
         """Whether the events of `block` may as well land before the replan: then they are tried there."""
@@ -109,11 +128,20 @@ class _Search:
         own = event_touches(replan, scenario)
         return isinstance(replan, Replan) and not any(_breaks(what) or depend(event_touches(what, scenario), own) for what in block)
 
-    def _blocks(self, history: History, point: Point, room: int) -> Iterator[tuple[What, ...]]:
-        """Sequences of events worth trying right before `point`, each of which the point or a later one of them depends on."""
+    def _blocks(self, history: History, point: Point, room: int, known: Touch) -> Iterator[tuple[What, ...]]:
+        """Sequences of events worth trying right before `point`, each of which the point or a later one of them depends on.
+
+        Args:
+            known: what the point touched before the events that landed there already; what depends on that was tried together with them.
+        """
         touches = self._touches(history, point)
         here: Touch = (point.reads, point.writes)
-        ends = [i for i, touch in touches.items() if self.full or self._everywhere(i, point) or depend(touch, here)]
+        if known is _NOTHING:
+            ends = [i for i, touch in touches.items() if self.full or self._everywhere(i, point) or depend(touch, here)]
+        else:
+            ends = [
+                i for i, touch in touches.items() if depend(touch, here) and not depend(touch, known) and not self._everywhere(i, point)
+            ]
         block: tuple[int, ...]
         blocks: list[tuple[int, ...]] = [(i,) for i in ends]
         while blocks:

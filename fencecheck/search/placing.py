@@ -53,7 +53,7 @@ def points_of(history: History) -> list[Point]:
     owner = {key: name for name, keys in history.scenario.owners.items() for key in keys}
     all_true = frozenset(("head", key) for key in history.scenario.keys)
     true_keys = frozenset(("head", key) for action in history.scenario.actions for key in (*action.depends_on, *(action.declared or ())))
-    if any(action.keys_of is not None for action in history.scenario.actions):
+    if any(action.by_arguments for action in history.scenario.actions):
         true_keys = all_true
     found: list[Point] = []
     for i, entry in enumerate(history.entries):
@@ -162,7 +162,9 @@ def push_right(history: History, events: tuple[Event, ...]) -> tuple[Event, ...]
     placed: list[Event] = []
     for entry, event in reversed(list(zip(landed, events, strict=True))):
         reads, writes = event_touches(event.what, history.scenario, entry.record)
-        bound = min((later.at for later in placed if depend((reads, writes), event_touches(later.what, history.scenario, None))), default=None)
+        bound = min(
+            (later.at for later in placed if depend((reads, writes), event_touches(later.what, history.scenario, None))), default=None
+        )
         at = event.at if type(event.what) in (Restart, Replan) else _first_dependent(all_points, event.at, reads, writes)
         at = event.at if at is None else at
         placed.append(Event(at if bound is None else min(at, bound), event.what))

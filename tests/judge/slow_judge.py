@@ -516,7 +516,7 @@ def unbounded_replans(history: History) -> list[int]:
 
 def is_need_judged(actions: Iterable[Action]) -> bool:
     """Where the keys of one of `actions` depend on its arguments, need is not judged."""
-    return all(action.keys_of is None for action in actions)
+    return not any(action.by_arguments for action in actions)
 
 
 def keys_needed(history: History, actions: Iterable[Action]) -> set[str]:

@@ -2,8 +2,8 @@
 
 The reduced search places an event only right before a point that depends on it, or that depends on a later event of the same block: an update
 before a delivery before a look into memory. It extends an episode only at later points of that same episode, since an event can make points
-of its own; at the same point too where the events there made it another one: after a replan, a restart, or before a mark that was not there. The full search places every event before every
-point; the tests compare both with a plain one.
+of its own; at the same point too where the events there made it another one: after a replan or a restart, or before a mark that was not
+there without them. The full search places every event before every point; the tests compare both with a plain one.
 """
 
 from __future__ import annotations
@@ -22,9 +22,6 @@ from fencecheck.search.placing import Object, Point, asks_declared, depend, even
 Touch = tuple[frozenset[Object], frozenset[Object]]
 
 
-_NOTHING: Touch = (frozenset(), frozenset())
-
-
 class _Planned(Struct, frozen=True):
     """An episode to be run.
 
@@ -34,7 +31,7 @@ class _Planned(Struct, frozen=True):
 
     dropped: tuple[tuple[str, str], ...]
     events: tuple[Event, ...]
-    touch: Touch
+    touch: Touch | None
 
 
 class Episode(Struct, frozen=True):
@@ -95,7 +92,7 @@ class _Search:
         droppable = asks_declared(first) if self.drop else ()
         for size in range(min(most, len(droppable)) + 1):
             for dropped in itertools.combinations(droppable, size):
-                self.queue[size].append(_Planned(dropped, (), _NOTHING))
+                self.queue[size].append(_Planned(dropped, (), None))
 
     def run(self) -> Iterator[Episode]:
         for size in range(self.most + 1):
@@ -115,7 +112,7 @@ class _Search:
             here = last is not None and point.number == last.at
             if last is not None and (point.number < last.at or (here and self.full and not _breaks(last.what))):
                 continue
-            known = planned.touch if last is not None and here and not _breaks(last.what) else _NOTHING
+            known = planned.touch if last is not None and here and not _breaks(last.what) else None
             for block in self._blocks(history, point, room, known):
                 if last is not None and here and self._swaps(last.what, block):
                     continue
@@ -128,7 +125,7 @@ class _Search:
         own = event_touches(replan, scenario)
         return isinstance(replan, Replan) and not any(_breaks(what) or depend(event_touches(what, scenario), own) for what in block)
 
-    def _blocks(self, history: History, point: Point, room: int, known: Touch) -> Iterator[tuple[What, ...]]:
+    def _blocks(self, history: History, point: Point, room: int, known: Touch | None) -> Iterator[tuple[What, ...]]:
         """Sequences of events worth trying right before `point`, each of which the point or a later one of them depends on.
 
         Args:
@@ -136,7 +133,7 @@ class _Search:
         """
         touches = self._touches(history, point)
         here: Touch = (point.reads, point.writes)
-        if known is _NOTHING:
+        if known is None:
             ends = [i for i, touch in touches.items() if self.full or self._everywhere(i, point) or depend(touch, here)]
         else:
             ends = [

@@ -1,0 +1,87 @@
+"""What episodes come to, for the comparison of the reduced search with a plain one that leaves nothing out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import combinations
+from typing import Any
+
+from fencecheck.history import History, Landed, points, shape
+from fencecheck.interleaving import Event
+from fencecheck.judge import judge
+from fencecheck.run.simulate import Runner
+from fencecheck.search.exhaust import episodes
+from fencecheck.search.placing import asks_declared, every
+
+Dropped = tuple[tuple[str, str], ...]
+Seen = tuple[Any, str, tuple[tuple[str, str], ...]]
+"""The answers that the system was given, the outcome, and the codes of the findings with their keys."""
+Shown = tuple[Dropped, tuple[Event, ...]]
+PLACES = 6  # one more than any lineage here has at first
+
+
+def answers(history: History) -> tuple[Any, ...]:
+    """The shape of the history without what landed, with record ids renamed by their first use."""
+    names: dict[str, str] = {}
+
+    def renamed(part: Any) -> Any:
+        if isinstance(part, tuple):
+            return tuple(renamed(inside) for inside in part)
+        if isinstance(part, str) and part in history.records:
+            return names.setdefault(part, f"{history.records[part].key or 'derived'}#{len(names)}")
+        return part
+
+    entries = [part for entry, part in zip(history.entries, shape(history), strict=True) if type(entry) is not Landed]
+    return tuple(renamed(part) for part in entries)
+
+
+def seen_in(history: History) -> Seen:
+    """What one episode comes to."""
+    judgement = judge(history)
+    return answers(history), judgement.outcome, tuple(sorted({(f.code, f.key or "") for f in judgement.findings}))
+
+
+def reduced(runner: Runner, most: int, kinds: Iterable[str], *, full: bool = False, broken: Iterable[str] = ()) -> dict[Seen, Shown]:
+    """What the search sees, each with the first interleaving that shows it."""
+    found: dict[Seen, Shown] = {}
+    for episode in episodes(runner, most, kinds=tuple(kinds), full=full, assume_broken=frozenset(broken)):
+        if episode.new:
+            found.setdefault(seen_in(episode.history), (episode.dropped, episode.events))
+    return found
+
+
+def plain(runner: Runner, most: int, kinds: Iterable[str], *, broken: Iterable[str] = ()) -> dict[Seen, Shown]:
+    """The same by the definition: every event before every point of every episode in which all events so far fired."""
+    found: dict[Seen, Shown] = {}
+    for dropped, events, history in _plainly(runner, most, tuple(kinds), frozenset(broken)):
+        found.setdefault(seen_in(history), (dropped, events))
+    return found
+
+
+def _plainly(
+    runner: Runner, most: int, kinds: tuple[str, ...], broken: frozenset[str]
+) -> Iterator[tuple[Dropped, tuple[Event, ...], History]]:
+    everything = every(runner.scenario, kinds, PLACES, broken)
+    declared = asks_declared(runner.run()) if "dropped-declaration" in kinds else ()
+    todo: list[Shown] = [(dropped, ()) for n in range(min(most, len(declared)) + 1) for dropped in combinations(declared, n)]
+    for dropped, events in todo:  # grows while it is walked
+        history = runner.run(dropped, events)
+        if len(history.fired) < len(events):
+            continue
+        yield dropped, events, history
+        if len(dropped) + len(events) == most:
+            continue
+        first = events[-1].at if events else 0
+        number = sum(1 for _ in points(history))
+        todo += [(dropped, (*events, Event(at, what))) for at in range(first, number) for what in everything]
+
+
+def difference(runner: Runner, most: int, kinds: Iterable[str], *, broken: Iterable[str] = ()) -> str:
+    """The smallest interleaving that one of the two searches sees alone, or nothing."""
+    kinds = tuple(kinds)
+    less, more = reduced(runner, most, kinds, broken=broken), plain(runner, most, kinds, broken=broken)
+    for one, other, name in ((more, less, "plain"), (less, more, "reduced")):
+        for what, shown in one.items():
+            if what not in other:
+                return f"only the {name} search sees {shown}: {what[1:]}"
+    return ""

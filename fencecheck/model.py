@@ -169,7 +169,10 @@ class Scenario(Struct, frozen=True, repr_omit_defaults=True, forbid_unknown_fiel
 
     def action(self, name: str) -> Action | None:
         """The action of that name, or None."""
-        return next((action for action in self.actions if action.name == name), None)
+        for action in self.actions:
+            if action.name == name:
+                return action
+        return None
 
     def value_of(self, key: str, number: int) -> Any:
         """The value of version `number` (from 1) of `key`."""

@@ -38,7 +38,6 @@ class Timeline:
         planners: the agents that derived anything.
         replans: in order.
         unbounded: index of the derive with which an agent first replanned more often than allowed, and that agent's replans.
-        acted: actions that had an effect, with the number of effects.
     """
 
     __slots__ = (

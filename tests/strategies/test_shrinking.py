@@ -7,6 +7,7 @@ from random import Random
 
 import pytest
 from hypothesis import find, settings
+from hypothesis import strategies as st
 
 from fencecheck import strategies as fst
 from fencecheck.interleaving import Deliver, Event, Interleaving, Outage, Replan, Restart, Update, kind_of
@@ -49,7 +50,7 @@ def after(interleaving: Interleaving, kinds: Iterable[str]) -> bool:
     return True
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize(
     ("condition", "events", "dropped"),
     [
@@ -73,12 +74,13 @@ def test_the_smallest_interleaving(condition: Callable[[Interleaving], bool], ev
     assert (found.events, found.dropped) == (events, dropped)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_the_smallest_scenario_has_one_of_everything(seed: int) -> None:
     def any_event(interleaving: Interleaving) -> bool:
         return len(interleaving.events) > 0
 
-    found = smallest(fst.scenarios().flatmap(fst.interleavings), any_event, seed)
+    small = fst.scenarios(keys=st.integers(1, 3))
+    found = smallest(small.flatmap(fst.interleavings), any_event, seed)
     assert found == Interleaving(world(keys=1, declared=1, depth=1, owners=1), (), [(0, Update(FIRST))])
 
 

@@ -58,7 +58,8 @@ class Landing:
     """Lands the events of one episode.
 
     Attributes:
-        names: for a system with its own store, the store's version ids to the names that the history uses.
+        names: for a system with its own store, the store's version ids to the names that the history uses: by key and id, since each row may
+            count its versions from 1, and by the id alone for where no key is known.
     """
 
     def __init__(
@@ -186,6 +187,8 @@ class Landing:
         if key not in world.heads:
             return False
         removed = what.how == "removed"
+        if removed and self.own_store and not callable(getattr(self.system, "remove", None)):
+            return False
         value = None if removed else world.earlier_value(key) if what.how == "earlier" else world.fresh_value(key)
         if (removed and world.records[world.heads[key]].removed) or (what.how == "earlier" and value is None):
             return False
@@ -201,10 +204,13 @@ class Landing:
         if own_id is None:
             own_id = yield from self._hook("true_head", key)
         id = self.world.commit(key, value, removed=removed).id
-        self.names[own_id] = id
-        self._own_ids[id] = own_id
+        self._name(key, own_id, id)
         self._truths[key] = id
         return id
+
+    def _name(self, key: str, own_id: Any, id: str) -> None:
+        self.names[key, own_id] = self.names[own_id] = id
+        self._own_ids[id] = own_id
 
     def _deliver(self, what: Deliver, entry: Landed) -> Steps:
         world, key = self.world, what.key
@@ -270,10 +276,11 @@ class Landing:
         """Notes each head of the system's own store that is not the one seen last."""
         for key in self.world.prepared.scenario.keys:
             own_id = yield from self._hook("true_head", key)
-            id = self.names.get(own_id)
+            id = self.names.get((key, own_id))
             if id is None:
-                id = self.names[own_id] = self.world.commit(key, None).id
-                self._own_ids[id] = own_id
+                # no value that another version has: what the system wrote is not known
+                id = self.world.commit(key, f"{key} version {len(self.world.versions[key]) + 1}, written by the system").id
+                self._name(key, own_id, id)
             if self._truths.get(key) != id:
                 self._truths[key] = id
                 self.world.heads[key] = id
@@ -287,9 +294,8 @@ class Landing:
             if own_id is None:
                 yield from self.publish(key, value)
             else:
-                id = self.names[own_id] = self.world.commit(key, value).id
-                self._own_ids[id] = own_id
-                self._truths[key] = id
+                self._truths[key] = self.world.commit(key, value).id
+                self._name(key, own_id, self._truths[key])
 
     def own_id(self, id: str) -> Any:
         """The store's own id of a version, or the version itself where the kit is the store."""
@@ -328,10 +334,10 @@ class Landing:
                 self._declared[name] = keys
         return keys
 
-    def version(self, id: Any) -> Any:
+    def version(self, id: Any, key: str | None = None) -> Any:
         """The name that the history uses for a version id, or for the record of it."""
         id = id.id if type(id) is Record else id
-        return self.names.get(id, id) if self.own_store else id
+        return self.names.get((key, id), self.names.get(id, id)) if self.own_store else id
 
 
 _LANDINGS: dict[type, Callable[[Landing, Any, Landed], Steps]] = {

@@ -30,7 +30,7 @@ def version_in(answer: Any, key: str, world: World, names: Mapping[Any, str]) ->
     """The version of `key` that `answer` carries, the newest where it carries several, or None."""
     ids = world.versions.get(key, ())
     seen = list(parts(answer))
-    named = [names.get(part, part) for part in seen if isinstance(part, str | int)]
+    named = [names.get((key, part), part) for part in seen if isinstance(part, str | int)]
     for id in reversed(ids):
         if id in named:
             return id

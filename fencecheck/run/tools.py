@@ -33,7 +33,7 @@ def call(
         entry.depends_on, entry.declared = action.true_keys(sent), action.declared_keys(sent)
     recognise = getattr(landing.system, "versions_in", None)
     if recognise is not None:
-        entry.versions = {key: tuple(landing.version(id) for id in _several(ids)) for key, ids in recognise(sent).items()}
+        entry.versions = {key: tuple(landing.version(id, key) for id in _several(ids)) for key, ids in recognise(sent).items()}
     landing.log.append(entry)
     fault = world.tool_faults.pop(action.tool, None) if world.tool_faults else None
     refusal = _refusal(landing, action, entry, fault)
@@ -90,7 +90,7 @@ def _effect(landing: Landing, action: Action, entry: Act, via: Callable[[], Any]
 
 
 def _versions(landing: Landing, ids: Mapping[str, Any] | None) -> dict[str, str] | None:
-    return {key: landing.version(id) for key, id in ids.items()} if ids is not None else None
+    return {key: landing.version(id, key) for key, id in ids.items()} if ids is not None else None
 
 
 def _several(ids: Any) -> tuple[Any, ...]:

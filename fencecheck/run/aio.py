@@ -101,10 +101,13 @@ class AioPorts:
                         continue
                     what, about = steps.send(answer)
                 elif what == "sleep":
-                    await _sleep(about)
+                    await _sleep(max(about, 0.0))
                     what, about = next(steps)
                 else:
                     self._kit._landing.waits.append(about)
+                    if self._kit._system.runtime == "sync":  # a loop of the system's own, on which nothing else would end this
+                        await _sleep(self._kit._system.timeout_s)
+                        raise self._kit._stuck(about)
                     await _hang()
         except StopIteration as end:
             return end.value

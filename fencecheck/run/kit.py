@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
+from fencecheck.errors import BadInput
 from fencecheck.history import Declared, Derive, Entry, Fetch, Halted, Head, Memory, Pause, Read, Seam, Validated
 from fencecheck.model import Record, Scenario
 from fencecheck.run import faults, tools
@@ -24,17 +25,12 @@ if TYPE_CHECKING:
     from fencecheck.run.landing import Landing
 
 _AGENT: ContextVar[str] = ContextVar("fencecheck_agent")
-_SHORT = "basis, expect and validated() take a mapping of key to version id, or a list of keys"
 
 
 class _Closed:
     """Stands for the landing once the episode is over: a late call, of a thread that was left running, reaches no other episode."""
 
-    def arrive(self, *_: Any) -> None:
-        raise EpisodeOver("the episode is over")
-
-    def arriving(self, *_: Any) -> Generator[Any, Any, None]:
-        yield from ()
+    def __getattr__(self, name: str) -> Any:
         raise EpisodeOver("the episode is over")
 
 
@@ -60,20 +56,25 @@ class Kit:
         self._next = 0  # the first point at which anything but the port's own work is to be done
         self._in_event = False
         self._over: str | None = None
-        self._fallback = self.scenario.agents[0]
+        self._named = [self.scenario.agents[0]]
+        self._fallback = self._named[0]  # who calls from a thread that inherited nothing
+        self._restart_at: int | None = None  # the point of a restart, until `run` is called again
 
     # -- who calls, and what lands before the call ------------------------------------------------------------------
 
     @contextmanager
     def agent(self, name: str) -> Iterator[None]:
         """What is called inside is done by the agent `name`; tasks and threads started inside inherit it."""
-        token, fallback = _AGENT.set(name), self._fallback
+        token, named = _AGENT.set(name), self._named
+        named.append(name)
         self._fallback = name
         try:
             yield
         finally:
+            # tasks may leave in another order than they came in
+            del named[len(named) - 1 - named[::-1].index(name)]
+            self._fallback = named[-1]
             _AGENT.reset(token)
-            self._fallback = fallback
 
     def _enter(self, port: str, about: str) -> str:
         agent = _AGENT.get(self._fallback)
@@ -83,9 +84,16 @@ class Kit:
                 self._landing.arrive(point, port, about, agent)
         return agent
 
+    def _begin(self) -> None:
+        """`run` is about to be called: for the first time, or again, when the point of the restart keeps its number."""
+        if self._restart_at is not None:
+            self._points, self._restart_at = itertools.count(self._restart_at), None
+            self._next = 0 if self._landing._pending else self._landing.next_stop()
+
     def _close(self) -> None:
         """The episode is over. Also unties kit, landing and system from one another, so that no garbage collector has to."""
         self._next = 0
+        self._log = []  # what is stated late goes nowhere
         self._landing = self._system = _CLOSED
 
     def _stuck(self, waited_for: str) -> EpisodeOver:
@@ -306,6 +314,8 @@ class Kit:
 
     def validated(self, basis: Mapping[str, str] | Iterable[str]) -> None:
         """The mark: these keys have just been validated. To be called right after the owners' answers were found equal."""
+        if isinstance(basis, str):
+            raise BadInput(f"{type(self._system).__qualname__} calls validated({basis!r}): it takes a list of keys; write [{basis!r}]")
         self._log.append(Validated(_AGENT.get(self._fallback), tuple(basis)))
 
     def halted(self, reason: str = "") -> None:
@@ -333,6 +343,8 @@ class Kit:
         except Exception:
             failed()
             raise
+        if self._landing is _CLOSED:
+            raise EpisodeOver("the episode is over")
         return answer
 
     def _wait_for_ever(self, waited_for: str) -> Generator[Any, Any, Any]:

@@ -114,6 +114,8 @@ class Landing:
         kit = self.kit
         if kit._over is not None or point >= self.system.max_points:
             raise kit._stuck(kit._over or f"nothing: {point} points, the most that an episode may have (max_points)")
+        if kit._restart_at is not None:
+            raise Restarted(agent)  # again, to whoever swallowed it and to all that ran beside
         if self._anchors is not None:
             self._pending += [(point, what) for what in self._anchors.due(self._label(port, about))]
         while self._done < len(self._events) and self._events[self._done].at <= point:
@@ -147,14 +149,10 @@ class Landing:
 
     def _restart(self, at: int, what: Restart) -> Generator[Any, Any, None]:
         """The caller is unwound, so its call never happened: the point keeps its number for the first call after the restart."""
-        import itertools
-
         yield from self._hook("restart")
         for key in list(self.world.versions):
             self.world.memory[what.agent, key] = None
-        self.kit._points = itertools.count(at)
-        if self._pending:
-            self.kit._next = 0
+        self.kit._restart_at, self.kit._next = at, 0
         raise Restarted(what.agent)
 
     def _hook(self, name: str, *args: Any) -> Generator[Any, Any, Any]:

@@ -7,15 +7,27 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Callable, Coroutine
-from concurrent.futures import Executor, ThreadPoolExecutor
+import threading
+from collections.abc import Callable, Coroutine, Iterator
+from concurrent.futures import Executor, ThreadPoolExecutor, wait
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from fencecheck.errors import CouldNotRun
 
+MOST_STEPS = 100_000
+"""Passes of the event loop after which an episode is endless: its points are capped long before."""
+
 
 class Deadlock(Exception):
-    """No task can go on and no timer is set."""
+    """No task can go on and no timer is set, or the tasks go on for ever. Says what is waited for."""
+
+    def __init__(self, waits_for: str = "something that never comes (real I/O needs runtime = 'asyncio-native')") -> None:
+        super().__init__(waits_for)
+
+
+def _endless() -> Deadlock:
+    return Deadlock(f"what an endless loop looks for ({MOST_STEPS:,} turns of the event loop)")
 
 
 Main = Callable[[], Coroutine[Any, Any, Any]]
@@ -26,10 +38,15 @@ class _NoSelector:
 
     def __init__(self, loop: VirtualLoop) -> None:
         self._loop = loop
+        self._steps = 0
 
     def select(self, timeout: float | None) -> list[Any]:
         if timeout is None:
             raise Deadlock
+        self._steps += 1
+        if self._steps > MOST_STEPS:
+            self._steps = 0
+            raise _endless()
         self._loop.now += max(timeout, 0.0)
         return []
 
@@ -60,14 +77,14 @@ class VirtualLoop(asyncio.BaseEventLoop):
         if executor is None:
             executor = self._worker = self._worker or ThreadPoolExecutor(1, thread_name_prefix="fencecheck")
         future = self.create_future()
-        try:
-            future.set_result(executor.submit(func, *args).result(self._wait_s))
-        except TimeoutError as error:
-            raise CouldNotRun(
-                f"a function given to a thread did not return within {self._wait_s:g} s: it may wait for the event loop"
-            ) from error
-        except BaseException as error:
+        work = executor.submit(func, *args)
+        if not wait([work], self._wait_s).done:
+            raise _waits_for_loop(self._wait_s)
+        error = work.exception()
+        if error is not None:
             future.set_exception(error)
+        else:
+            future.set_result(work.result())
         return future
 
     def close(self) -> None:
@@ -77,7 +94,27 @@ class VirtualLoop(asyncio.BaseEventLoop):
         super().close()
 
 
-class AsyncioVirtual:
+class _Asyncio:
+    def tasks(self) -> set[asyncio.Task[Any]]:
+        """The tasks that live now."""
+        return asyncio.all_tasks()
+
+    async def forget(self, before: set[asyncio.Task[Any]]) -> None:
+        """Cancels the tasks that were begun since: a restart leaves none of them."""
+        for _ in range(100):
+            left = asyncio.all_tasks() - before
+            if not left:
+                break
+            for task in left:
+                task.cancel()
+            await asyncio.wait(left, timeout=1.0)
+
+    async def finish(self, teardown: Main) -> None:
+        """Runs the teardown, however the episode ended."""
+        await teardown()
+
+
+class AsyncioVirtual(_Asyncio):
     """Runs each episode on a new virtual loop."""
 
     def __init__(self, wait_s: float) -> None:
@@ -93,15 +130,18 @@ class AsyncioVirtual:
         try:
             return loop.run_until_complete(main())
         finally:
-            _cancel(loop, asyncio.all_tasks(loop))
-            loop.run_until_complete(loop.shutdown_asyncgens())
-            loop.close()
+            try:
+                with suppress(Deadlock):
+                    _cancel(loop, asyncio.all_tasks(loop))
+                    loop.run_until_complete(loop.shutdown_asyncgens())
+            finally:
+                loop.close()
 
     def close(self) -> None:
         """Nothing outlives an episode."""
 
 
-class AsyncioNative:
+class AsyncioNative(_Asyncio):
     """Runs all episodes on one stock loop, to which pools and clients may be bound.
 
     What `open()` leaves running (the tasks of a pool, a context manager that it entered) is kept until the loop is closed.
@@ -118,11 +158,14 @@ class AsyncioNative:
         async def bounded() -> Any:
             try:
                 async with asyncio.timeout(self._wait_s) as bound:
-                    return await main()
+                    answer = await main()
             except TimeoutError:
                 if bound.expired():
                     raise Deadlock from None
                 raise
+            if bound.expired():
+                raise Deadlock
+            return answer
 
         loop = self._loop = self._loop or asyncio.new_event_loop()
         try:
@@ -161,6 +204,7 @@ class Trio:
     """Runs each episode in a trio run of its own, with a clock that jumps when all tasks are blocked."""
 
     def __init__(self, wait_s: float) -> None:
+        self._wait_s = wait_s
         try:
             import trio.testing  # noqa: F401
         except ImportError as error:
@@ -175,13 +219,20 @@ class Trio:
         import trio
         import trio.testing
 
-        clock = trio.testing.MockClock(autojump_threshold=0)
+        clock = _ticking(trio.testing.MockClock(autojump_threshold=0))
         answer: Any = None
-        over = False
+        over = waits_for_loop = False
+        steps = _Steps()
+
+        def too_long() -> None:
+            nonlocal waits_for_loop
+            waits_for_loop = True
+            steps.stop()
 
         async def root() -> None:
             nonlocal answer, over
             async with trio.open_nursery() as nursery:
+                steps.stop = nursery.cancel_scope.cancel
                 nursery.start_soon(watch, nursery.cancel_scope)
                 answer = await main()
                 over = True
@@ -193,15 +244,106 @@ class Trio:
             scope.cancel()
 
         try:
-            trio.run(root, clock=clock)
+            with _steady(self._wait_s, too_long):
+                trio.run(root, clock=clock, instruments=[steps])  # type: ignore[list-item]
         except BaseExceptionGroup as group:
             raise _only(group) from None
+        if waits_for_loop:
+            raise _waits_for_loop(self._wait_s)
         if not over:
-            raise Deadlock
+            raise _endless() if steps.passed > MOST_STEPS else Deadlock()
         return answer
+
+    def tasks(self) -> set[Any]:
+        """Nurseries end their tasks themselves."""
+        return set()
+
+    async def forget(self, before: set[Any]) -> None:
+        """Nurseries end their tasks themselves."""
+
+    async def finish(self, teardown: Main) -> None:
+        """Runs the teardown, however the episode ended: for at most a virtual minute, since nothing else would end it."""
+        import trio
+
+        with trio.move_on_after(60, shield=True):
+            await teardown()
 
     def close(self) -> None:
         """Nothing outlives an episode."""
+
+
+def _ticking(clock: Any) -> Any:
+    """A virtual clock that moves on by next to nothing whenever it is read: of two timers for one time, the first that was set goes first."""
+    read = clock.current_time
+
+    def current_time() -> float:
+        clock._virtual_base += 1e-9
+        return float(read())
+
+    clock.current_time = current_time
+    return clock
+
+
+class _FirstComeFirstServed:
+    """Stands for the dice with which trio decides whether the tasks that are ready go in reverse."""
+
+    def random(self) -> float:
+        return 0.0
+
+
+@contextmanager
+def _steady(wait_s: float, too_long: Callable[[], None]) -> Iterator[None]:
+    """Trio without chance: tasks go on in the order in which they became ready, and work for threads is run to its end as one step.
+
+    Args:
+        too_long: called where that work does not end within `wait_s` real seconds.
+    """
+    from trio import _threads as threads
+    from trio._core import _run
+
+    start: Any = threads.start_thread_soon  # type: ignore[attr-defined]
+
+    def run_to_its_end(function: Callable[[], Any], deliver: Callable[[Any], Any], name: str | None = None) -> None:
+        done = threading.Event()
+
+        def delivered(outcome: Any) -> None:
+            deliver(outcome)
+            done.set()
+
+        start(function, delivered, name)
+        if not done.wait(wait_s):
+            too_long()
+
+    ours = (
+        (_run, "_r", _FirstComeFirstServed()),
+        (_run, "_ALLOW_DETERMINISTIC_SCHEDULING", False),
+        (threads, "start_thread_soon", run_to_its_end),
+    )
+    theirs = [(module, name, getattr(module, name)) for module, name, _ in ours]
+    try:
+        for module, name, value in ours:
+            setattr(module, name, value)
+        yield
+    finally:
+        for module, name, value in theirs:
+            setattr(module, name, value)
+
+
+def _waits_for_loop(wait_s: float) -> CouldNotRun:
+    return CouldNotRun(f"a function given to a thread did not return within {wait_s:g} s: it may wait for the event loop")
+
+
+class _Steps:
+    """Counts the passes of a trio run."""
+
+    def __init__(self) -> None:
+        self.passed = 0
+        self.stop: Callable[[], Any] = lambda: None
+
+    def before_io_wait(self, timeout: float) -> None:
+        self.passed += 1
+        if self.passed > MOST_STEPS:
+            self.stop()
 
 
 def _only(group: BaseExceptionGroup[Any]) -> BaseException:

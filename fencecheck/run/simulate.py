@@ -12,7 +12,7 @@ from fencecheck.interleaving import KINDS, Event, Interleaving
 from fencecheck.model import Scenario
 from fencecheck.run.adapter import RUNTIMES, AgentSystem, has_own_store, missing_hooks, name_of
 from fencecheck.run.faults import EpisodeOver, Restarted
-from fencecheck.run.kit import Kit
+from fencecheck.run.kit import _AGENT, Kit
 from fencecheck.run.landing import Anchored, Landing
 from fencecheck.run.loops import Deadlock, runtime
 from fencecheck.run.world import Prepared, World
@@ -136,94 +136,120 @@ class Runner:
     # -- an episode, called or awaited: the same steps ---------------------------------------------------------------
 
     def _episode(self, system: AgentSystem, kit: Kit, landing: Landing) -> Ended:
+        agent = _AGENT.set(self.scenario.agents[0])
         try:
-            self._refuse_coroutine("setup", system.setup(kit))
-            if self.own_store:
-                kit._drive(landing.seed())
-        except Exception as error:
-            raise self._adapter_failed("setup()", error) from error
-        try:
-            for _ in range(MOST_RESTARTS):
-                try:
-                    self._refuse_coroutine("run", system.run())
-                    return self._returned(kit)
-                except Restarted:
-                    continue
-                except FencecheckError:
-                    raise
-                except BaseException as error:
-                    return self._ended_by(error, system, kit)
-            return Ended("stuck", f"restarted {MOST_RESTARTS} times")
-        finally:
             try:
-                self._refuse_coroutine("teardown", system.teardown())
-            except Exception as error:
-                raise self._adapter_failed("teardown()", error) from error
+                self._refuse_coroutine("setup", system.setup(kit))
+                if self.own_store:
+                    kit._drive(landing.seed())
+            except (Exception, EpisodeOver, Restarted) as error:
+                raise self._adapter_failed("setup()", error) from error
+            try:
+                return self._run(system, kit)
+            finally:
+                try:
+                    self._refuse_coroutine("teardown", system.teardown())
+                except (EpisodeOver, Restarted):
+                    pass  # it called a port of an episode that is over
+                except Exception as error:
+                    raise self._adapter_failed("teardown()", error) from error
+        finally:
+            _AGENT.reset(agent)
+
+    def _run(self, system: AgentSystem, kit: Kit) -> Ended:
+        for _ in range(MOST_RESTARTS):
+            kit._begin()
+            try:
+                self._refuse_coroutine("run", system.run())
+            except BaseException as error:
+                ended = self._ended_by(error, system, kit)
+            else:
+                ended = self._returned(kit)
+            if ended is not None:
+                return ended
+        return Ended("stuck", f"restarted {MOST_RESTARTS} times")
 
     def _awaited_episode(self, system: AgentSystem, kit: Kit, landing: Landing) -> Ended:
         assert self._runtime is not None
+        loop = self._runtime
         ended: Ended | None = None
 
         async def whole() -> None:
             nonlocal ended
+            _AGENT.set(self.scenario.agents[0])
             try:
                 await _maybe(system.setup(kit))
                 if self.own_store:
                     await kit.aio._drive(landing.seed())
-            except Exception as error:
+            except (Exception, EpisodeOver, Restarted) as error:
                 raise self._adapter_failed("setup()", error) from error
             try:
                 ended = await self._awaited_run(system, kit)
             finally:
-                await _maybe(system.teardown())
+                try:
+                    await loop.finish(lambda: _maybe(system.teardown()))
+                except (EpisodeOver, Restarted):
+                    pass  # it called a port of an episode that is over
+                except Exception as error:
+                    raise self._adapter_failed("teardown()", error) from error
 
         try:
-            self._runtime.run(whole)
-        except Deadlock:
-            waits = "; ".join(dict.fromkeys(landing.waits)) or "something that never comes (real I/O needs runtime = 'asyncio-native')"
+            loop.run(whole)
+        except Deadlock as deadlock:
+            waits = "; ".join(dict.fromkeys(landing.waits)) or str(deadlock)
             return Ended("stuck", f"waits for {waits}")
         if ended is None:
             return Ended("stuck", "the run was cancelled")
         return ended
 
     async def _awaited_run(self, system: AgentSystem, kit: Kit) -> Ended:
+        assert self._runtime is not None
+        before = self._runtime.tasks()
         for _ in range(MOST_RESTARTS):
+            kit._begin()
             try:
                 await _maybe(system.run())
-                return self._returned(kit)
-            except Restarted:
-                continue
-            except FencecheckError:
-                raise
             except BaseException as error:
-                cause = _inside_groups(error)
-                if isinstance(cause, Restarted):
-                    continue
-                if isinstance(cause, FencecheckError):
-                    raise cause from None
-                if type(error).__name__ in ("CancelledError", "Cancelled"):
-                    raise
-                return self._ended_by(cause, system, kit)
+                if type(error).__name__ == "Cancelled":
+                    raise  # by trio, which must see it again
+                ended = self._ended_by(error, system, kit)
+            else:
+                ended = self._returned(kit)
+            if ended is not None:
+                return ended
+            await self._runtime.forget(before)
         return Ended("stuck", f"restarted {MOST_RESTARTS} times")
 
-    def _returned(self, kit: Kit) -> Ended:
+    def _returned(self, kit: Kit) -> Ended | None:
+        """How the episode ended, or None where `run` is to be called again."""
         if kit._over is not None:
             return Ended("stuck", f"waits for {kit._over}")
+        if kit._restart_at is not None:
+            return None
         last = kit._log[-1] if kit._log else None
         return Ended("halted", last.reason) if type(last) is Halted else Ended("returned")
 
-    def _ended_by(self, error: BaseException, system: AgentSystem, kit: Kit) -> Ended:
+    def _ended_by(self, error: BaseException, system: AgentSystem, kit: Kit) -> Ended | None:
+        """The same for a `run` that raised."""
+        error = _inside_groups(error)
+        if isinstance(error, FencecheckError):
+            raise error from None
         if kit._over is not None or isinstance(error, EpisodeOver):
             return Ended("stuck", f"waits for {kit._over or error}")
-        if isinstance(error, system.halt_exceptions):
-            return Ended("halted", f"{type(error).__name__}: {error}")
-        if not isinstance(error, Exception):
+        halted = isinstance(error, system.halt_exceptions)
+        if not halted and not isinstance(error, Exception | Restarted) and type(error).__name__ != "CancelledError":
             raise error
+        if kit._restart_at is not None or isinstance(error, Restarted):
+            return None
+        if halted:
+            return Ended("halted", f"{type(error).__name__}: {error}")
         return Ended("crashed", f"{type(error).__name__}: {error}")
 
-    def _adapter_failed(self, where: str, error: Exception) -> FencecheckError:
+    def _adapter_failed(self, where: str, error: BaseException) -> FencecheckError:
         if isinstance(error, FencecheckError):
             return error
+        if isinstance(error, EpisodeOver | Restarted):
+            return CouldNotRun(f"{self.name}: an event reached {where}, which is no part of an episode: call ports in run()")
         return CouldNotRun(f"{self.name}: {where} failed before anything was tested: {type(error).__name__}: {error}")
 
     def _refuse_coroutine(self, method: str, answer: Any) -> None:

@@ -10,6 +10,7 @@ from fencecheck.history import Derive, Head, Pause, Read, Seam
 from fencecheck.model import Record
 from fencecheck.run import tools
 from fencecheck.run.kit import _AGENT
+from fencecheck.run.world import handed_out
 
 if TYPE_CHECKING:
     from fencecheck.run.kit import Kit
@@ -54,7 +55,7 @@ class AioPorts:
         kit._log.append(Derive(agent, record.id, kit._in_event))
         if via is not None:
             await self._drive(kit._call(via, lambda: None))
-        return record
+        return handed_out(record)
 
     async def act(
         self,

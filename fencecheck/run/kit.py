@@ -18,7 +18,7 @@ from fencecheck.model import Record, Scenario
 from fencecheck.run import faults, tools
 from fencecheck.run.faults import MALFORMED, EpisodeOver
 from fencecheck.run.recognise import version_in
-from fencecheck.run.world import World
+from fencecheck.run.world import World, handed_out
 
 if TYPE_CHECKING:
     from fencecheck.run.aio import AioPorts
@@ -133,7 +133,7 @@ class Kit:
             if id is not None:
                 self._log.append(Read(agent, key, id, "ok", self._in_event))
                 world.memory[agent, key] = id
-                return world.records[id]
+                return handed_out(world.records[id])
         return self._drive(self._ask(Read, agent, key, timeout, via))
 
     def head(self, key: str, *, timeout: float | None = None, via: Callable[[], Any] | None = None) -> Any:
@@ -187,7 +187,7 @@ class Kit:
             self._log.append(port(agent, key, record.id, "ok", self._in_event))
             if port is Read:
                 world.memory[agent, key] = record.id
-        return record if port is Read else self._landing.own_id(record.id)
+        return handed_out(record) if port is Read else self._landing.own_id(record.id)
 
     # -- what the system itself holds -------------------------------------------------------------------------------
 
@@ -211,7 +211,7 @@ class Kit:
         self._log.append(Memory(agent, key, id, self._in_event))
         if id is None:
             raise self._raise_as(faults.NotRemembered(f"{agent} remembers nothing of {key}"))
-        return world.records[id]
+        return handed_out(world.records[id])
 
     def record(self, id: str | Record, *, via: Callable[[], Any] | None = None) -> Any:
         """The record of that id, wherever it is stored.
@@ -226,7 +226,7 @@ class Kit:
             record = world.records.get(about)  # type: ignore[arg-type]
             if record is not None:
                 self._log.append(Fetch(agent, about, "ok", self._in_event))  # type: ignore[arg-type]
-                return record
+                return handed_out(record)
         return self._drive(self._fetch(agent, about, via))  # type: ignore[arg-type]
 
     def _fetch(self, agent: str, id: str, via: Any) -> Generator[Any, Any, Any]:
@@ -240,7 +240,7 @@ class Kit:
             return answer
         served = world.corrupted.get(id)
         self._log.append(Fetch(agent, id, "ok" if served is None else "corrupt", self._in_event))
-        return served if served is not None else world.records[id]
+        return handed_out(served if served is not None else world.records[id])
 
     def derive(
         self, value: Any, parents: Iterable[str | Record] = (), key: str | None = None, *, via: Callable[[], Any] | None = None
@@ -258,7 +258,7 @@ class Kit:
         self._log.append(Derive(agent, record.id, self._in_event))
         if via is not None:
             self._drive(self._call(via, lambda: None))
-        return record
+        return handed_out(record)
 
     # -- acting -----------------------------------------------------------------------------------------------------
 

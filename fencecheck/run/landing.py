@@ -29,7 +29,7 @@ from fencecheck.interleaving import (
 from fencecheck.model import Action, Record
 from fencecheck.run import faults
 from fencecheck.run.faults import Restarted
-from fencecheck.run.world import World
+from fencecheck.run.world import World, handed_out, snapshot
 
 if TYPE_CHECKING:
     from fencecheck.run.kit import Kit
@@ -198,7 +198,7 @@ class Landing:
 
     def publish(self, key: str, value: Any, removed: bool = False) -> Generator[Any, Any, str]:
         """Commits a version through the system's own store and names it."""
-        own_id = yield from (self._hook("remove", key) if removed else self._hook("publish", key, value))
+        own_id = yield from (self._hook("remove", key) if removed else self._hook("publish", key, snapshot(value)))
         if own_id is None:
             own_id = yield from self._hook("true_head", key)
         id = self.world.commit(key, value, removed=removed).id
@@ -220,7 +220,7 @@ class Landing:
         for agent in agents:
             world.memory[agent, key] = id
         entry.version = id
-        yield from self._hook("deliver", key, world.records[id])
+        yield from self._hook("deliver", key, handed_out(world.records[id]))
         return any(before != id for before in old.values())
 
     def _replan(self, what: Replan, entry: Landed) -> Steps:

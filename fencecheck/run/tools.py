@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from fencecheck.errors import BadInput
 from fencecheck.history import Act
 from fencecheck.model import Action
 from fencecheck.run import faults
+from fencecheck.run.adapter import name_of
+from fencecheck.run.world import snapshot
 
 if TYPE_CHECKING:
     from fencecheck.run.landing import Landing
@@ -26,7 +29,7 @@ def call(
 ) -> Generator[Any, Any, Any]:
     """Carries out the port `act`, as steps for a driver. Arguments as for `Kit.act`."""
     action, world = landing.action(name), landing.world
-    sent = dict(args) if args is not None else {}
+    sent = _sent(landing, name, args)
     carried_out = landing.version(plan) if plan is not None else None
     entry = Act(agent, name, sent, carried_out, _versions(landing, basis), _versions(landing, expect), idempotency_key, effect=False)
     if action.keys_of is not None:
@@ -89,8 +92,23 @@ def _effect(landing: Landing, action: Action, entry: Act, via: Callable[[], Any]
     return reply
 
 
+def _sent(landing: Landing, name: str, args: Any) -> dict[str, Any]:
+    """The arguments as they go out, whatever the system does to them later."""
+    if type(args) is dict:
+        return snapshot(args)  # type: ignore[no-any-return]
+    if args is None:
+        return {}
+    if not isinstance(args, Mapping):
+        raise BadInput(f"{name_of(landing.system)} acts {name!r} with a {type(args).__name__}: args is a mapping of names to what goes out")
+    return {key: snapshot(value) for key, value in args.items()}
+
+
 def _versions(landing: Landing, ids: Mapping[str, Any] | None) -> dict[str, str] | None:
-    return {key: landing.version(id, key) for key, id in ids.items()} if ids is not None else None
+    if ids is None:
+        return None
+    if not isinstance(ids, Mapping):
+        raise BadInput(f"{name_of(landing.system)}: basis= and expect= are mappings of key to version id, not a {type(ids).__name__}")
+    return {key: landing.version(id, key) for key, id in ids.items()}
 
 
 def _several(ids: Any) -> tuple[Any, ...]:

@@ -8,6 +8,29 @@ from typing import Any
 from fencecheck.interleaving import CorruptHow
 from fencecheck.model import Action, Record, Scenario
 
+_ATOMS = frozenset({str, int, float, bool, type(None), bytes})
+
+
+def snapshot(value: Any) -> Any:
+    """`value` as it is now: whoever holds the original may go on to change it. Only plain containers are copied."""
+    kind = type(value)
+    if kind in _ATOMS:
+        return value
+    if kind is dict:
+        return {key: part if type(part) in _ATOMS else snapshot(part) for key, part in value.items()}
+    if kind is list or kind is tuple:
+        return kind([snapshot(part) for part in value])
+    if kind is set:
+        return set(value)
+    return value
+
+
+def handed_out(record: Record) -> Record:
+    """What a system is given of a record: nothing that it does to the value reaches the record."""
+    if type(record.value) in _ATOMS:
+        return record
+    return Record(record.id, record.key, snapshot(record.value), record.parents, record.supersedes, record.removed)
+
 
 class Prepared:
     """What all episodes of one scenario share. An episode copies only the small maps that it changes."""
@@ -69,6 +92,7 @@ class World:
 
     def derive(self, value: Any, parents: tuple[str, ...], key: str | None) -> Record:
         """A derived record is written; with a key it is that key's new version."""
+        value = snapshot(value)
         if key is not None:
             record = self.commit(key, value, parents=parents)
         else:

@@ -30,7 +30,7 @@ from msgspec import Struct
 from msgspec.structs import asdict, astuple, replace
 
 from fencecheck.errors import BadInput
-from fencecheck.history import Act, Entry, History, labelled
+from fencecheck.history import Act, Entry, History, arrivals
 from fencecheck.interleaving import Event, Interleaving, What
 from fencecheck.model import Record, Scenario
 
@@ -203,13 +203,14 @@ def anchored(history: History, events: Iterable[Event]) -> tuple[AnchoredEvent, 
     Raises:
         BadInput: an event lies beyond the last point of the history, so that it never landed.
     """
-    anchors = labelled(history)
+    landings, points = arrivals(history)
     found = []
     for event in events:
-        if event.at >= len(anchors):
-            raise BadInput(f"the event before point {event.at} never landed: the episode has {len(anchors)} points, so leave it out")
-        label, occurrence = anchors[event.at]
-        found.append(AnchoredEvent(label, occurrence, event.what))
+        same = [i for i, (landed, _) in enumerate(landings) if landed == event]
+        if not same and event.at >= len(points):
+            raise BadInput(f"the event before point {event.at} never landed: the episode has {len(points)} points, so leave it out")
+        text, occurrence = landings.pop(same[0])[1] if same else points[event.at]
+        found.append(AnchoredEvent(text, occurrence, event.what))
     return tuple(found)
 
 

@@ -142,6 +142,7 @@ class Landed(Struct, tag="landed", repr_omit_defaults=True, forbid_unknown_field
         at: number of the point before which it landed.
         version: the version that an update committed, or that a delivery brought.
         record: the record that a place in the lineage came to.
+        unwound: of a restart that fired, the label of the call that it unwound, which is no entry since it never happened.
     """
 
     at: int
@@ -149,6 +150,7 @@ class Landed(Struct, tag="landed", repr_omit_defaults=True, forbid_unknown_field
     fired: bool = True
     version: str | None = None
     record: str | None = None
+    unwound: str | None = None
 
 
 class Truth(Struct, gc=False, tag="truth", repr_omit_defaults=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -245,6 +247,33 @@ def labelled(history: History) -> list[tuple[str, int]]:
         seen[text] = seen.get(text, 0) + 1
         anchors.append((text, seen[text]))
     return anchors
+
+
+def arrivals(history: History) -> tuple[list[tuple[Event, tuple[str, int]]], list[tuple[str, int]]]:
+    """The events that landed, each with the call before which it did, and the points: a call is its label and which of that label it is.
+
+    A call that a restart unwound is no point, since it never happened; the system did arrive at it, and there the restart lands again.
+    """
+    seen: dict[str, int] = {}
+    waiting: list[Event] = []
+    landings: list[tuple[Event, tuple[str, int]]] = []
+    points: list[tuple[str, int]] = []
+    for entry in history.entries:
+        if type(entry) is Landed:
+            waiting.append(Event(entry.at, entry.what))
+        if is_point(entry):
+            text = label(entry, history.records)
+        elif type(entry) is Landed and entry.unwound is not None:
+            text = entry.unwound
+        else:
+            continue
+        call = (text, seen.get(text, 0) + 1)
+        seen[text] = call[1]
+        landings += [(event, call) for event in waiting]
+        waiting = []
+        if type(entry) is not Landed:
+            points.append(call)
+    return landings, points
 
 
 def shape(history: History) -> list[tuple[Any, ...]]:

@@ -124,7 +124,7 @@ class Landing:
         kit._next = self.next_stop()
         while self._pending:
             at, what = self._pending.pop(0)
-            yield from self._land(at, what, agent)
+            yield from self._land(at, what, agent, self._label(port, about))
         if self.own_store:
             yield from self.observe()
         if self._lines is not None:
@@ -136,10 +136,10 @@ class Landing:
             about = (record.key if record is not None else None) or "derived"
         return f"{port} {about}"
 
-    def _land(self, at: int, what: What, agent: str) -> Generator[Any, Any, None]:
+    def _land(self, at: int, what: What, agent: str, label: str) -> Generator[Any, Any, None]:
         if type(what) is Restart:
             fired = what.agent == agent
-            self.log.append(Landed(at, what, fired))
+            self.log.append(Landed(at, what, fired, unwound=label if fired else None))
             if fired:
                 yield from self._restart(at, what)
             return

@@ -14,7 +14,7 @@ from fencecheck import strategies as fst
 from fencecheck.codec import anchored, decode_history, encode_history
 from fencecheck.errors import BadInput
 from fencecheck.history import History, shape
-from fencecheck.interleaving import KINDS, Event, Interleaving, Update, kind_of
+from fencecheck.interleaving import KINDS, Event, Interleaving, Restart, Update, kind_of
 from fencecheck.judge import judge
 from fencecheck.model import Action, Record, Scenario
 from fencecheck.run.adapter import AgentSystem
@@ -136,10 +136,9 @@ def test_histories_shut_down_what_the_system_opened() -> None:
 @pytest.mark.parametrize("system", [PlanFence, FreshRead])
 def test_anchored_events_land_where_they_landed(system: type[AgentSystem]) -> None:
     runner = Runner(system)
-    kinds = [kind for kind in runner.kinds if kind != "restart"]
 
     @settings(max_examples=200, deadline=None)
-    @given(fst.interleavings(system, kinds=kinds))
+    @given(fst.interleavings(system))
     def replays(interleaving: Interleaving) -> None:
         history = runner.run(interleaving.dropped, runner.run(interleaving.dropped, interleaving.events).fired)
         anchors = Anchored(tuple((event.label, event.occurrence, event.what) for event in anchored(history, history.fired)))
@@ -148,6 +147,15 @@ def test_anchored_events_land_where_they_landed(system: type[AgentSystem]) -> No
         assert shape(again) == shape(history)
 
     replays()
+
+
+def test_a_restart_lands_again_before_the_call_that_it_unwound() -> None:
+    runner = Runner(PlanFence)
+    for at in range(runner.horizon):
+        history = runner.run((), (Event(at, Restart()),))
+        anchors = Anchored(tuple((event.label, event.occurrence, event.what) for event in anchored(history, history.fired)))
+        assert shape(runner.run((), anchors=anchors)) == shape(history)
+        assert not anchors.left
 
 
 def test_what_is_no_system_is_refused() -> None:

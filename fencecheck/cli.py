@@ -5,6 +5,7 @@ Only click is imported here at first: each command loads what it needs, so that 
 
 from __future__ import annotations
 
+import os
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -174,12 +175,12 @@ def _check_all(loaded: dict[str, SystemLike], options: dict[str, Any], save: Pat
         else:
             unsaved = _save(report, save, name) if save is not None and report.failures else None
             if number:
-                click.echo()
+                _echo()
             _print(lambda width, report=report: report_lines(report, width))  # type: ignore[misc]
             if unsaved is not None:
                 errors[name] = unsaved
             elif save is None and report.failures:
-                click.echo("  to keep this as a case and a test, add --save DIR")
+                _echo("  to keep this as a case and a test, add --save DIR")
         if name in errors:
             _say(errors[name])
     return reports, errors
@@ -273,17 +274,17 @@ def demo() -> None:
     from fencecheck.report.terminal import comparison_lines, report_lines
     from fencecheck.systems import ALL
 
-    click.echo("Four systems that plan first and act later, over every interleaving of up to 2 events. Is what goes out current?\n")
+    _echo("Four systems that plan first and act later, over every interleaving of up to 2 events. Is what goes out current?\n")
     reports = {name: _checked(name, system) for name, system in ALL.items()}
     _print(lambda width: comparison_lines(reports.values(), width))
-    click.echo()
+    _echo()
     _print(lambda width: report_lines(reports["fresh-read"], width))
     other = [f"{name} is {reports[name].verdict}, not {verdict}" for name, verdict in EXPECTED.items() if reports[name].verdict != verdict]
-    click.echo()
+    _echo()
     if other:
-        click.echo(f"not as expected: {', '.join(other)}")
+        _echo(f"not as expected: {', '.join(other)}")
     else:
-        click.echo("Each verdict is the expected one. Your own system: fencecheck init, then fencecheck check.")
+        _echo("Each verdict is the expected one. Your own system: fencecheck init, then fencecheck check.")
     _exit([1 if other else 0])
 
 
@@ -294,9 +295,9 @@ def systems() -> None:
     from fencecheck import systems as compared
 
     for title, package in (("Compared systems", compared), ("Known-bad fences", mutants)):
-        click.echo(f"{title}:")
+        _echo(f"{title}:")
         for name, system in package.ALL.items():
-            click.echo(f"  {name:<26} {(system.__doc__ or '').strip().splitlines()[0]}")
+            _echo(f"  {name:<26} {(system.__doc__ or '').strip().splitlines()[0]}")
 
 
 @main.command()
@@ -313,8 +314,8 @@ def init(directory: Path) -> None:
     refuse_unwritable_folder(directory)
     for path, text in files.items():
         write(path, text)
-        click.echo(f"wrote {path}")
-    click.echo(f"now: fencecheck check {directory / ADAPTER_FILE}:OrderAgent")
+        _echo(f"wrote {path}")
+    _echo(f"now: fencecheck check {directory / ADAPTER_FILE}:OrderAgent")
 
 
 # -- printing ------------------------------------------------------------------------------------------------------------------------
@@ -323,7 +324,25 @@ def init(directory: Path) -> None:
 def _print(lines: Callable[[int], Any]) -> None:
     from fencecheck.report.terminal import emit, width_of
 
-    emit(lines(width_of(sys.stdout)), sys.stdout)
+    if sys.stdout is not None:  # closed by who called
+        with _reader_may_go():
+            emit(lines(width_of(sys.stdout)), sys.stdout)
+
+
+def _echo(text: str = "") -> None:
+    with _reader_may_go():
+        click.echo(text)
+
+
+@contextmanager
+def _reader_may_go() -> Iterator[None]:
+    """A reader that goes, as `| head` does, ends the printing and nothing else: the verdict and the files are still wanted."""
+    try:
+        yield
+    except BrokenPipeError:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
 
 
 @contextmanager

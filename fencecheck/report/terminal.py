@@ -6,6 +6,7 @@ replaced: the signs of ours by ASCII ones of the same width, what a system said 
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterable
 from typing import IO
@@ -237,9 +238,19 @@ def width_of(stream: IO[str]) -> int:
     return max(int(columns), 60) if columns.isascii() and columns.isdigit() else WIDTH
 
 
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        """Leaves to the caller what rich would end the process for."""
+        raise BrokenPipeError(errno.EPIPE, "nobody reads")
+
+
 def emit(lines: Iterable[Text], stream: IO[str]) -> None:
-    """Prints lines, in colour where the stream is a terminal and NO_COLOR is not set."""
-    console = Console(file=stream, highlight=False, markup=False, emoji=False, soft_wrap=True, width=width_of(stream))
+    """Prints lines, in colour where the stream is a terminal and NO_COLOR is not set.
+
+    Raises:
+        BrokenPipeError: the reader of the stream has gone.
+    """
+    console = _Console(file=stream, highlight=False, markup=False, emoji=False, soft_wrap=True, width=width_of(stream))
     encoding = getattr(stream, "encoding", None) or "utf-8"
     for line in lines:
         text = printable(line.plain, encoding)

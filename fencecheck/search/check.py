@@ -60,6 +60,7 @@ def check(
     started = time.perf_counter()
     with Runner(system, scenario) as runner:
         assumed = preflight(runner, fresh_process=fresh_process)
+        unjudged = _unjudged(runner)
         broken = frozenset(assume_broken)
         if engine == "exhaust":
             most = MAX_EVENTS if max_events is None else max_events
@@ -72,7 +73,7 @@ def check(
             bound = Bound("examples", examples)
         failing = sorted(tally.failing(level, fails).items(), key=lambda item: list(FINDINGS).index(item[0]))
         failures = [_failure(runner, code, shown) for code, shown in failing]
-        report = _report(runner, tally, failures, level, engine, bound, fails)
+        report = _report(runner, tally, failures, level, engine, bound, fails, unjudged)
     report.assumed = [
         *assumed,
         "reaches the world through ports only (not checkable)",
@@ -142,10 +143,27 @@ def _failure(runner: Runner, code: str, shown: Shown) -> Failure:
     return Failure(code, findings[0], Interleaving(runner.scenario, shown.dropped, events), again, shown.number)
 
 
+def _unjudged(runner: Runner) -> str:
+    """Why nothing that goes out can be found stale, or nothing: where no call declares a key, there is nothing to judge it by."""
+    effects = runner.run().effects
+    for effect in effects:
+        action = runner.scenario.action(effect.action)
+        if effect.declared if effect.declared is not None else action and runner.scenario.declared(action):
+            return ""
+    return f"{effects[0].action} declares no key that it depends on, so nothing was tested: give its Action depends_on=[...]"
+
+
 def _report(
-    runner: Runner, tally: Tally, failures: list[Failure], level: Level, engine: Engine, bound: Bound, fails: frozenset[str]
-) -> Report:  # fmt: skip
-    verdict, why = _verdict(tally, failures)
+    runner: Runner,
+    tally: Tally,
+    failures: list[Failure],
+    level: Level,
+    engine: Engine,
+    bound: Bound,
+    fails: frozenset[str],
+    unjudged: str,
+) -> Report:
+    verdict, why = _verdict(tally, failures, unjudged)
     levels = [name for name in LEVELS if not tally.failing(name, fails)]
     return Report(
         runner.name,
@@ -169,9 +187,11 @@ def _report(
     )
 
 
-def _verdict(tally: Tally, failures: list[Failure]) -> tuple[VerdictName, str]:
+def _verdict(tally: Tally, failures: list[Failure], unjudged: str) -> tuple[VerdictName, str]:
     if failures:
         return "violated", ""
+    if unjudged:
+        return "inconclusive", unjudged
     if not tally.fired:
         return "inconclusive", "no event fired, so nothing was tested: allow at least one event"
     if "no-evidence" in tally.shown:

@@ -11,7 +11,7 @@ from fencecheck.codec import Case, anchored
 from fencecheck.errors import BadInput
 from fencecheck.history import History
 from fencecheck.interleaving import Deliver, Outage, Restore, ToolFault, Update, What, kind_of
-from fencecheck.judge import Finding, judge
+from fencecheck.judge import FINDINGS, Finding, judge
 from fencecheck.model import Scenario
 from fencecheck.run.landing import Anchored
 from fencecheck.run.simulate import Runner, SystemLike
@@ -59,19 +59,23 @@ def replay(case: Case, system: SystemLike) -> Replay:
     """Runs a case on a system.
 
     Raises:
-        BadInput: the case is of a system that brings its own scenario, and this one does not, or the other way round.
+        BadInput: the case is of a system that brings its own scenario, and this one does not, or the other way round; or there is no
+            such finding.
     """
+    if case.code not in FINDINGS:
+        raise BadInput(f"the case is of the finding {case.code!r}, which there is not: use {', '.join(FINDINGS)}")
     with Runner(system, case.scenario if _takes_scenario(system) else None) as runner:
         if runner.takes_scenario != (case.scenario is not None):
             raise BadInput(f"the case is of the system {case.system!r}, whose scenario does not fit {runner.name}: name the right system")
         unknown = _unknown(case, runner.scenario)
         anchors = Anchored(tuple((event.label, event.occurrence, event.what) for event in case.events))
         history = runner.run(case.dropped, anchors=anchors, lines=True)
-    gone = unknown or [f"'{label} #{number}'" for label, number, _ in anchors.left]
+    gone = [f"{name}, which the case names" for name in unknown]
+    gone = gone or [f"'{label} #{number}', before which an event of the case lands" for label, number, _ in anchors.left]
     findings = [finding for finding in judge(history).findings if finding.code == case.code]
     same = [finding for finding in findings if finding.key == case.key] or findings
     if gone and not same:
-        message = f"stale case: {runner.name} no longer has {', '.join(gone)}, before which an event of the case lands: save the case anew"
+        message = f"stale case: {runner.name} no longer has {', '.join(gone)}: save the case anew"
         return Replay("stale case", history, message)
     if same:
         return Replay("fails", history, same[0].message, same[0])
@@ -83,8 +87,13 @@ def _takes_scenario(system: SystemLike) -> bool:
 
 
 def _unknown(case: Case, scenario: Scenario) -> list[str]:
-    """What the events of a case name that the system's scenario no longer has."""
-    return [name for event in case.events if (name := _missing_name(event.what, scenario)) is not None]
+    """What the events and dropped declarations of a case name that the system's scenario no longer has."""
+    gone = [name for event in case.events if (name := _missing_name(event.what, scenario)) is not None]
+    for name, key in case.dropped:
+        action = scenario.action(name)
+        if action is None or (not action.by_arguments and key not in scenario.declared(action)):
+            gone.append(f"the declared key {key!r} of {name!r}")
+    return gone
 
 
 def _missing_name(what: What, scenario: Scenario) -> str | None:

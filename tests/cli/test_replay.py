@@ -82,3 +82,19 @@ def test_a_file_that_is_no_case(tmp_path: Path) -> None:
 def test_the_system_is_gone(case: Path) -> None:
     Path("naive.py").unlink()
     assert sentence("replay", case) == "there is no file 'naive.py': check the path before the colon"
+
+
+def test_a_finding_that_does_not_exist_is_not_one_that_has_gone(case: Path) -> None:
+    case.write_text(case.read_text().replace('"code": "stale-act"', '"code": "stale-acts"'))
+    assert sentence("replay", case).startswith("the case is of the finding 'stale-acts', which there is not: use stale-act, ")
+
+
+@pytest.mark.parametrize("dropped", [["send", "order/1"], ["ship", "order/2"]])
+def test_a_dropped_declaration_that_the_system_no_longer_has(case: Path, dropped: list[str]) -> None:
+    case.write_text(json.dumps({**json.loads(case.read_text()), "dropped": [dropped]}))
+    result = fencecheck("replay", case, "--system", variant("fenced", HEAD + FENCED))
+    assert result.exit_code == 3
+    assert (
+        f"stale case: Naive no longer has the declared key {dropped[1]!r} of {dropped[0]!r}, which the case names: save the case anew"
+        in " ".join(result.stdout.split())
+    )

@@ -19,14 +19,23 @@ class Replanning:
 
 
 class _Planner:
-    """What is remembered of one agent's planning: the record derived last, whether it was validated since, and the replans so far."""
+    """What is remembered of one agent's planning: the record derived last, what validated it since, and the replans so far.
 
-    __slots__ = ("count", "plan", "validated")
+    `asked` are the keys that an owner answered since; whether one of them is in the lineage of the plan is looked up only if it is replanned.
+    """
+
+    __slots__ = ("asked", "count", "marked", "plan")
 
     def __init__(self) -> None:
         self.plan: str | None = None
-        self.validated = False
+        self.asked: list[str] = []
+        self.marked = False
         self.count = 0
+
+    def forget(self) -> None:
+        """No validation so far."""
+        self.asked.clear()
+        self.marked = False
 
 
 class Timeline:
@@ -102,6 +111,13 @@ class Timeline:
             keys = self._keys[id] = frozenset([key for key in found if key is not None])
         return keys
 
+    def _validated(self, planner: _Planner) -> bool:
+        """Whether the plan was validated since it was derived."""
+        if planner.plan is None or planner.marked or not planner.asked:
+            return planner.marked and planner.plan is not None
+        keys = self.keys_of(planner.plan)
+        return any(key in keys for key in planner.asked)
+
     # -- steps, by kind of entry ------------------------------------------------------------------------------------
 
     def _answer(self, i: int, entry: Read | Head) -> None:
@@ -109,8 +125,8 @@ class Timeline:
             return
         agent, key = entry.agent, entry.key
         planner = self._held(agent)
-        if planner is not None and not planner.validated and planner.plan is not None and key in self.keys_of(planner.plan):
-            planner.validated = True
+        if planner is not None:
+            planner.asked.append(key)
         if entry.answer != "ok":
             self.failed.add(i)
             return
@@ -136,19 +152,20 @@ class Timeline:
         if entry.in_event:
             return
         planner = self._planners.pop(entry.agent, None) or _Planner()
-        if planner.validated:
-            planner.validated = False
+        if self._validated(planner):
             planner.count += 1
             self.replans.append(Replanning(entry.agent, i, planner.plan))
             if planner.count == self.most + 1:
                 self.unbounded.append((i, entry.agent))
+        planner.forget()
         planner.plan = entry.id
         self._planners[entry.agent] = planner  # last in order, as it derived last
 
     def _act(self, i: int, entry: Act) -> None:
         planner = self._held(entry.agent)
         if planner is not None:
-            planner.count, planner.validated = 0, False
+            planner.count = 0
+            planner.forget()
         if entry.wrote:
             action = self._history.scenario.action(entry.action)
             for key, id in zip(action.writes if action else (), entry.wrote, strict=False):
@@ -158,12 +175,13 @@ class Timeline:
     def _mark(self, i: int, entry: Validated) -> None:
         planner = self._held(entry.agent)
         if planner is not None:
-            planner.validated = True
+            planner.marked = True
 
     def _halt(self, i: int, entry: Halted) -> None:
         planner = self._held(entry.agent)
         if planner is not None:
-            planner.count, planner.validated = 0, False
+            planner.count = 0
+            planner.forget()
 
     def _land(self, i: int, entry: Landed) -> None:
         if not entry.fired:

@@ -102,8 +102,8 @@ class Landing:
         """The next point that must come here."""
         if self.always:
             return 0
-        due = self._events[self._done].at if self._done < len(self._events) else self.system.max_points
-        return min(due, int(self.system.max_points))
+        most: int = self.system.max_points
+        return min(self._events[self._done].at, most) if self._done < len(self._events) else most
 
     def arrive(self, point: int, port: str, about: str, agent: str) -> None:
         """Lands what is due before `point`, for a caller that cannot await."""

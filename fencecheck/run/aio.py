@@ -74,11 +74,11 @@ class AioPorts:
 
     async def pause(self, label: str = "") -> None:
         """As `Kit.pause`."""
-        self._kit._log.append(Pause(await self._enter("pause", label), label))
+        self._kit._state(Pause(await self._enter("pause", label), label))
 
     async def point(self, label: str = "") -> None:
         """As `Kit.point`."""
-        self._kit._log.append(Seam(await self._enter("point", label), label))
+        self._kit._state(Seam(await self._enter("point", label), label))
 
     async def _enter(self, port: str, about: str) -> str:
         kit = self._kit

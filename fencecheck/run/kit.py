@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from fencecheck.run.landing import Landing
 
 _AGENT: ContextVar[str] = ContextVar("fencecheck_agent")
+_HOOK: ContextVar[bool] = ContextVar("fencecheck_hook", default=False)
+"""Whether the caller is a hook of an event: others may go on while an async one waits."""
 
 
 class _Closed:
@@ -299,12 +301,12 @@ class Kit:
     def pause(self, label: str = "") -> None:
         """A wait of unknown length: a person's approval, a queue. A validation before it says nothing about what follows."""
         agent = self._enter("pause", label)
-        self._log.append(Pause(agent, label))
+        self._state(Pause(agent, label))
 
     def point(self, label: str = "") -> None:
         """Any other place at which the world may change."""
         agent = self._enter("point", label)
-        self._log.append(Seam(agent, label))
+        self._state(Seam(agent, label))
 
     def declared(self, action: str, args: Mapping[str, Any] | None = None) -> tuple[str, ...]:
         """The keys that the application still declares for `action`: a system that asks here can be tested with dropped declarations."""
@@ -316,13 +318,23 @@ class Kit:
         """The mark: these keys have just been validated. To be called right after the owners' answers were found equal."""
         if isinstance(basis, str):
             raise BadInput(f"{type(self._system).__qualname__} calls validated({basis!r}): it takes a list of keys; write [{basis!r}]")
-        self._log.append(Validated(_AGENT.get(self._fallback), tuple(basis)))
+        self._state(Validated(_AGENT.get(self._fallback), tuple(basis)))
 
     def halted(self, reason: str = "") -> None:
         """The system stops without acting."""
-        self._log.append(Halted(_AGENT.get(self._fallback), reason))
+        self._state(Halted(_AGENT.get(self._fallback), reason))
 
     # -- plumbing ---------------------------------------------------------------------------------------------------
+
+    def _state(self, entry: Pause | Seam | Validated | Halted) -> None:
+        """Logs it, unless a hook says so: what a planner waits for or states inside an event is no pause, mark or halt of the run."""
+        if not (self._in_event and _HOOK.get()):
+            self._log.append(entry)
+
+    def _hooked(self, inside: bool) -> None:
+        """A hook of an event begins or ends."""
+        self._in_event = inside
+        _HOOK.set(inside)
 
     @property
     def aio(self) -> AioPorts:

@@ -164,7 +164,7 @@ class Landing:
         hook = getattr(self.system, name, None)
         if hook is None:
             return None
-        self.kit._in_event = True
+        self.kit._hooked(True)
         try:
             answer = hook(*args)
             if hasattr(answer, "__await__"):
@@ -175,7 +175,7 @@ class Landing:
                 raise
             raise CouldNotRun(f"{type(self.system).__qualname__}: {name}() failed: {type(error).__name__}: {error}") from error
         finally:
-            self.kit._in_event = False
+            self.kit._hooked(False)
         return answer
 
     # -- the kinds of event -----------------------------------------------------------------------------------------

@@ -31,7 +31,7 @@ class Meaning(Struct, frozen=True):
 
 REPLAN_OR_HALT = "replan once from the current version and validate again, or halt"
 
-FINDINGS: dict[str, Meaning] = {
+FINDINGS: dict[str, Meaning] = {  # in the order in which a report names them
     "stale-act": Meaning(
         "safety", "at-validation", "an action went out made from a version that was not current when it was validated", REPLAN_OR_HALT
     ),
@@ -43,17 +43,17 @@ FINDINGS: dict[str, Meaning] = {
         "send the arguments of the plan that was validated",
     ),
     "unbounded-replan": Meaning("safety", "at-validation", "the system replanned more often than allowed", "replan once, then halt"),
-    "torn-validation": Meaning(
-        "safety",
-        "at-one-instant",
-        "the inputs were not all current at the moment of validation",
-        "read all owners at one instant, or let the tool check",
-    ),
     "raced-act": Meaning(
         "safety",
         "at-act",
         "an input changed between validation and act",
         "pass the expected version on to a tool that checks it with its own update",
+    ),
+    "torn-validation": Meaning(
+        "safety",
+        "at-one-instant",
+        "the inputs were not all current at the moment of validation",
+        "read all owners at one instant, or let the tool check",
     ),
     "stuck": Meaning(
         "robustness", "at-validation", "the system neither acted nor halted", "give each wait a timeout and halt when it runs out"

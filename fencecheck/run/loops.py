@@ -182,19 +182,35 @@ class AsyncioNative(_Asyncio):
             return
         loop, self._loop = self._loop, None
         self._kept.clear()
-        _cancel(loop, asyncio.all_tasks(loop))
-        loop.run_until_complete(loop.shutdown_asyncgens())
-        loop.run_until_complete(loop.shutdown_default_executor())
-        loop.close()
+        try:
+            with suppress(CouldNotRun):  # an episode that left such a task has said so
+                _cancel(loop, asyncio.all_tasks(loop))
+            loop.run_until_complete(loop.shutdown_asyncgens())
+            loop.run_until_complete(loop.shutdown_default_executor())
+        finally:
+            loop.close()
+
+
+MOST_CANCELS = 3
+"""How often a task that an episode left running is cancelled, each time with a second to end."""
 
 
 def _cancel(loop: asyncio.AbstractEventLoop, left: set[asyncio.Task[Any]]) -> None:
-    """Cancels what an episode left behind, so that it cannot reach into the next one; also what that starts while it is cancelled."""
+    """Cancels what an episode left behind, so that it cannot reach into the next one; also what that starts while it is cancelled.
+
+    Raises:
+        CouldNotRun: a task goes on for all that, so that it would reach into the next one.
+    """
     kept = asyncio.all_tasks(loop) - left
+    cancelled: dict[asyncio.Task[Any], int] = {}
     for _ in range(100):
         if not left:
             break
         for task in left:
+            cancelled[task] = cancelled.get(task, 0) + 1
+            if cancelled[task] > MOST_CANCELS:
+                name = getattr(task.get_coro(), "__qualname__", task.get_name())
+                raise CouldNotRun(f"{name} was left running by run() and swallows its cancellation: let CancelledError end it")
             task.cancel()
         loop.run_until_complete(asyncio.wait(left, timeout=1.0))
         left = asyncio.all_tasks(loop) - kept

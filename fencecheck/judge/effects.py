@@ -169,6 +169,7 @@ def _judge_key(
     if mark is not None and not expected and not evidence.admits(key, line.truth(key, mark)):
         message = f"{key} was no longer current at the moment at which {effect.action} was validated."
         found.append(Finding("torn-validation", at, key, (mark, at), message))
+        return
     now = line.truth(key, at)
     if now != current and not evidence.admits(key, now):
         message = f"{key} changed to {now} between the validation of {effect.action} and its act."

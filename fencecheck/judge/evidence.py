@@ -8,6 +8,8 @@ from typing import Any
 from fencecheck.history import Act, History
 from fencecheck.model import Record
 
+_WEAK = {int, float, bool, type(None)}
+"""Types whose values can be among the arguments by chance."""
 _PLAIN = {str, int, float, bool, type(None)}
 Kinds = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]
 """For one key the versions shown by the lineage L, the basis B and the arguments V; each empty where that kind is not present."""
@@ -79,6 +81,11 @@ def parts(value: Any) -> list[Any]:
     return out
 
 
+def _is_among(value: Any, sent: list[Any]) -> bool:
+    """Whether `value` was sent, a number as that kind of number: 1 is not True."""
+    return value in sent if type(value) not in _WEAK else any(type(part) is type(value) and part == value for part in sent)
+
+
 class Evidence:
     """The evidence of one effect, by key.
 
@@ -105,13 +112,23 @@ class Evidence:
         history = self._history
         above = basis_of(history.records, self.ids, self._plan, key) if self._plan is not None else ()
         said = self._basis.get(key) if self._basis is not None else None
-        return above, (said,) if said is not None else (), self._sent(key)
+        return above, (said,) if said is not None else (), self._sent(key, bool(above) or said is not None)
 
-    def _sent(self, key: str) -> tuple[str, ...]:
+    def _sent(self, key: str, shown_otherwise: bool) -> tuple[str, ...]:
+        """V(x). Where nothing else shows a version, the values must name one; where something else does, a number may be there by chance."""
         if self._versions is not None:
             return tuple(self._versions.get(key, ()))
         records, sent = self._history.records, self._parts
-        return tuple([id for id in self._history.versions.get(key, ()) if not (record := records[id]).removed and record.value in sent])
+        found = [id for id in self._history.versions.get(key, ()) if not (record := records[id]).removed and record.value in sent]
+        if not found:
+            return ()
+        if any(type(records[id].value) in _WEAK for id in found):
+            found = [
+                id for id in found if _is_among(records[id].value, sent) and not (shown_otherwise and type(records[id].value) in _WEAK)
+            ]
+        if not shown_otherwise and any(not equal(self._history, found[0], id) for id in found[1:]):
+            return ()
+        return tuple(found)
 
     def present(self, key: str) -> bool:
         """Whether anything shows what the effect was made from, as to `key`."""

@@ -73,7 +73,7 @@ FINDINGS: dict[str, Meaning] = {  # in the order in which a report names them
         "inconclusive",
         "at-validation",
         "nothing shows what the action was made from",
-        "pass plan=, basis= or arguments that carry the values",
+        "pass plan=, basis= or arguments that carry values of one version only, or define versions_in(args)",
     ),
 }
 ALWAYS_FAIL = frozenset({code for code, meaning in FINDINGS.items() if meaning.kind == "safety"} | {"stuck"})

@@ -111,7 +111,9 @@ def halting_agent(history: History) -> str:
 
 def any_failure(history: History, line: Timeline) -> bool:
     """Whether any agent met a failure: an answer, a fetch or a call of a tool."""
-    return bool(line.failed) or any(type(e) is Act and e.outcome not in ("done", "repeated") for e in history.entries)
+    return bool(line.failed) or any(
+        type(e) is Act and e.outcome not in ("done", "repeated", "precondition-failed") for e in history.entries
+    )
 
 
 def derives(history: History, agent: str, before: int) -> bool:

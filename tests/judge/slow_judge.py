@@ -123,7 +123,21 @@ def versions_in_args(history: History, i: int, x: str) -> set[str]:
     if act.versions is not None:
         return set(act.versions.get(x, ()))
     candidates = [v for v in history.versions.get(x, []) if v in history.records and not history.records[v].removed]
-    return {v for v in candidates if any(history.records[v].value == part for part in subtrees(act.args))}
+    found = {v for v in candidates if any(is_that(history.records[v].value, part) for part in subtrees(act.args))}
+    if versions_in_basis(history, i, x) or versions_in_lineage(history, act.plan, x):
+        return {v for v in found if not is_weak(history.records[v].value)}
+    ambiguous = any(not are_equal(history, one, two) for one in found for two in found)
+    return set() if ambiguous else found
+
+
+def is_weak(value: Any) -> bool:
+    """A value that can be among the arguments by chance."""
+    return value is None or type(value) in (bool, int, float)
+
+
+def is_that(value: Any, part: Any) -> bool:
+    """Whether a part of the arguments is that value: 1 is not True."""
+    return value == part and (not is_weak(value) or type(value) is type(part))
 
 
 def versions_in_basis(history: History, i: int, x: str) -> set[str]:
@@ -399,7 +413,7 @@ def is_torn(history: History, i: int, x: str) -> bool:
 
 def is_raced(history: History, i: int, x: str) -> bool:
     """raced-act."""
-    if is_stale(history, i, x) or is_misreported(history, i, x):
+    if is_stale(history, i, x) or is_misreported(history, i, x) or is_torn(history, i, x):
         return False
     return excludes(history, i, x, truth(history, x, i))
 
@@ -629,7 +643,7 @@ def has_failure(history: History) -> bool:
             return True
         if type(e) is Fetch and e.answer != "ok":
             return True
-        if type(e) is Act and e.outcome not in ("done", "repeated"):
+        if type(e) is Act and e.outcome not in ("done", "repeated", "precondition-failed"):
             return True
     return False
 

@@ -200,6 +200,34 @@ class TestValues:
         book.act(args={"to": f"please send to {book.value('a1')}"})
         assert found(book.returned()) == {"no-evidence a"}
 
+    def test_values_of_two_versions_name_neither(self) -> None:
+        for more, expected in (({}, {"stale-act a"}), ({"all": ["a1", "a2"]}, {"no-evidence a"})):
+            book = Book("a")
+            value = book.value("a1")
+            book.update("a")
+            args = {"to": value, "among": [book.value(id) for id in more.get("all", ())]}
+            book.act(args=args)
+            assert found(book.returned()) == expected
+
+    @pytest.mark.parametrize(("first", "second"), [(1, 2), (True, False), (1.5, 2.5)])
+    def test_a_number_beside_a_plan_is_there_by_chance(self, first: object, second: object) -> None:
+        book = Book(scenario=Scenario({"owner": ["a"]}, [Action("ship", ["a"])], values={"a": [first, second]}))
+        plan = planned(book)
+        book.update("a")
+        book.head("a")
+        plan = planned(book)
+        book.head("a")
+        book.validated("a")
+        book.act(plan=plan, args={"quantity": first})
+        assert found(book.returned()) == set()
+
+    def test_a_number_alone_shows_what_it_names(self) -> None:
+        for sent, expected in ((1, {"stale-act a"}), (True, {"no-evidence a"}), (1.0, {"no-evidence a"}), (2, set())):
+            book = Book(scenario=Scenario({"owner": ["a"]}, [Action("ship", ["a"])], values={"a": [1, 2]}))
+            book.update("a")
+            book.act(args={"quantity": sent})
+            assert found(book.returned()) == expected
+
     def test_one_that_came_back_is_both_versions(self) -> None:
         book = Book("a")
         value = book.value(book.read("a"))
@@ -352,7 +380,7 @@ class TestWindow:
         book.update("a")
         book.validated("a")
         book.act(basis={"a": "a1"})
-        assert found(book.returned()) == {"torn-validation a", "raced-act a"}
+        assert found(book.returned()) == {"torn-validation a"}
 
     @pytest.mark.parametrize("spend", [lambda book: book.pause(), lambda book: book.restart(), lambda book: book.act(outcome="refused")])
     def test_a_pause_a_restart_and_an_act_spend_the_mark(self, spend) -> None:
@@ -469,7 +497,7 @@ class TestInstant:
         book.update("a")
         book.validated("a")
         book.act(plan=plan)
-        assert found(book.returned()) == {"torn-validation a", "raced-act a"}
+        assert found(book.returned()) == {"torn-validation a"}
 
     def test_a_key_never_asked_for_by_the_truth_at_the_mark(self) -> None:
         book = Book("a")
@@ -562,7 +590,7 @@ class TestInstant:
             book.head("b")
             book.validated()
             book.act(plan=plan)
-            expected = {"torn-validation a", "raced-act a"} if torn == "a" else {"stale-act b"}
+            expected = {"torn-validation a"} if torn == "a" else {"stale-act b"}
             assert found(book.returned()) == expected
 
     def test_a_value_that_is_back_at_the_mark_is_not_torn(self) -> None:
@@ -870,7 +898,7 @@ class TestCounted:
         book.validated()
         book.act(plan=plan)
         verdict = judged(book.returned())
-        assert verdict.codes == {"torn-validation", "raced-act"}
+        assert verdict.codes == {"torn-validation"}
         assert verdict.counts["misreported"] == 0
 
     def test_a_misreport_of_an_equal_value_changes_nothing(self) -> None:

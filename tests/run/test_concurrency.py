@@ -61,7 +61,7 @@ def test_tasks_inherit_the_agent_in_which_they_were_started(runtime: str) -> Non
     async def body(io: Face) -> None:
         async def ask(label: str) -> None:
             await io.point(label)
-            with io.agent(f"helper of {label}"):
+            with io.agent(f"second of {label}"):
                 await io.point(label)
 
         async with tasks(runtime) as start:
@@ -71,7 +71,7 @@ def test_tasks_inherit_the_agent_in_which_they_were_started(runtime: str) -> Non
 
     history = run(body, runtime)
     seams = sorted((entry.label, entry.agent) for entry in history.entries if type(entry) is Seam)
-    assert seams == [("one", "helper of one"), ("one", "one"), ("two", "helper of two"), ("two", "two")]
+    assert seams == [("one", "one"), ("one", "second of one"), ("two", "second of two"), ("two", "two")]
 
 
 def test_tasks_take_turns_at_each_port_on_asyncio() -> None:

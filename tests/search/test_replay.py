@@ -112,7 +112,7 @@ def test_a_case_that_fails_all_the_same_is_not_stale(tmp_path: Path) -> None:
 def test_what_the_scenario_no_longer_has_makes_the_case_stale(tmp_path: Path, what: Any, gone: str) -> None:
     again = on(tmp_path, NAIVE, case(("act ship", 1, what)))
     assert again.status == "stale case"
-    assert again.message == f"stale case: Agent no longer has {gone}, before which an event of the case lands: save the case anew"
+    assert again.message == f"stale case: Agent no longer has {gone}, which the case names: save the case anew"
 
 
 def test_a_case_without_events(tmp_path: Path) -> None:

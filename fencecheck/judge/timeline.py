@@ -152,7 +152,7 @@ class Timeline:
         if entry.in_event:
             return
         planner = self._planners.pop(entry.agent, None) or _Planner()
-        if self._validated(planner):
+        if self._validated(planner) and planner.plan not in self.lineage(entry.id)[0]:
             planner.count += 1
             self.replans.append(Replanning(entry.agent, i, planner.plan))
             if planner.count == self.most + 1:

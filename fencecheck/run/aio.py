@@ -51,7 +51,7 @@ class AioPorts:
         """As `Kit.derive`."""
         kit = self._kit
         agent = await self._enter("derive", key or "derived")
-        record = kit._world.derive(value, tuple([p.id if type(p) is Record else kit._version(str(p)) for p in parents]), key)
+        record = kit._world.derive(value, kit._parents(parents), key)
         kit._log.append(Derive(agent, record.id, kit._in_event))
         if via is not None:
             await self._drive(kit._call(via, lambda: None))

@@ -12,10 +12,11 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-from fencecheck.errors import BadInput
+from fencecheck.errors import BadInput, CouldNotRun
 from fencecheck.history import Declared, Derive, Entry, Fetch, Halted, Head, Memory, Pause, Read, Seam, Validated
 from fencecheck.model import Record, Scenario
 from fencecheck.run import faults, tools
+from fencecheck.run.adapter import name_of
 from fencecheck.run.faults import MALFORMED, EpisodeOver
 from fencecheck.run.recognise import version_in
 from fencecheck.run.world import World, handed_out
@@ -172,7 +173,13 @@ class Kit:
             raise self._raise_as(faults.RecordMissing(f"the record {world.heads[key]} of {key} cannot be read"))
         if via is not None:
             answer = yield from self._call(via, lambda: self._log.append(port(agent, key, None, "refused", self._in_event)))
-            id = version_in(answer, key, world, self._landing.names) or world.heads.get(key)
+            id = version_in(answer, key, world, self._landing.names)
+            if id != world.heads.get(key) and not self._own_store:
+                raise CouldNotRun(
+                    f"{self._name()}: via= of kit.{port.__name__.lower()}({key!r}) did not answer with the current version, as updates do not reach "
+                    "its store: define publish(key, value) and true_head(key)"
+                )
+            id = id or world.heads.get(key)
             self._log.append(port(agent, key, id, "ok", self._in_event))
             return answer
         return self._served(port, agent, key, how)
@@ -256,11 +263,19 @@ class Kit:
             via: the system's own way to store it, called besides.
         """
         agent = self._enter("derive", key or "derived")
-        record = self._world.derive(value, tuple([p.id if type(p) is Record else self._version(p) for p in parents]), key)
+        record = self._world.derive(value, self._parents(parents), key)
         self._log.append(Derive(agent, record.id, self._in_event))
         if via is not None:
             self._drive(self._call(via, lambda: None))
         return handed_out(record)
+
+    def _parents(self, parents: Iterable[str | Record]) -> tuple[str, ...]:
+        if isinstance(parents, str | Record):
+            raise BadInput(f"{self._name()} calls derive(..., {parents!r}): the parents are a list; write [{parents!r}]")
+        return tuple([p.id if type(p) is Record else self._version(p) for p in parents])
+
+    def _name(self) -> str:
+        return name_of(self._system)
 
     # -- acting -----------------------------------------------------------------------------------------------------
 
@@ -317,7 +332,7 @@ class Kit:
     def validated(self, basis: Mapping[str, str] | Iterable[str]) -> None:
         """The mark: these keys have just been validated. To be called right after the owners' answers were found equal."""
         if isinstance(basis, str):
-            raise BadInput(f"{type(self._system).__qualname__} calls validated({basis!r}): it takes a list of keys; write [{basis!r}]")
+            raise BadInput(f"{self._name()} calls validated({basis!r}): it takes a list of keys; write [{basis!r}]")
         self._state(Validated(_AGENT.get(self._fallback), tuple(basis)))
 
     def halted(self, reason: str = "") -> None:

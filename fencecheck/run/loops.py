@@ -61,6 +61,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self._selector = _NoSelector(self)
         self._clock_resolution = 1e-9
         self._worker: ThreadPoolExecutor | None = None
+        self.set_exception_handler(lambda loop, context: None)  # what a task left behind raises is the system's, and told by no one else
 
     def time(self) -> float:
         """Virtual seconds since the episode began."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 from fencecheck.errors import BadInput, CouldNotRun, FencecheckError
@@ -231,7 +231,7 @@ class Runner:
 
     def _ended_by(self, error: BaseException, system: AgentSystem, kit: Kit) -> Ended | None:
         """The same for a `run` that raised."""
-        error = _inside_groups(error)
+        error = _inside_groups(error, system.halt_exceptions)
         if isinstance(error, FencecheckError):
             raise error from None
         if kit._over is not None or isinstance(error, EpisodeOver):
@@ -278,12 +278,13 @@ async def _maybe(answer: Any) -> Any:
     return await answer if inspect.isawaitable(answer) else answer
 
 
-def _inside_groups(error: BaseException) -> BaseException:
-    """The exception that ended the run: task groups wrap what one of their tasks raised."""
-    while isinstance(error, BaseExceptionGroup):
-        inside: Iterable[BaseException] = error.exceptions
-        error = next((e for e in inside if isinstance(e, Restarted | EpisodeOver | FencecheckError)), error.exceptions[0])
-    return error
+def _inside_groups(error: BaseException, halts: tuple[type[BaseException], ...]) -> BaseException:
+    """The exception that ended the run: task groups wrap what their tasks raised. Beside a halt, any other exception is a crash."""
+    if not isinstance(error, BaseExceptionGroup) or isinstance(error, halts):
+        return error
+    inside = [_inside_groups(e, halts) for e in error.exceptions]
+    ours = (e for e in inside if isinstance(e, Restarted | EpisodeOver | FencecheckError))
+    return next(ours, next((e for e in inside if not isinstance(e, halts)), inside[0]))
 
 
 def _checked(system: SystemLike) -> AgentSystem:

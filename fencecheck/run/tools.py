@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Hashable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from fencecheck.errors import BadInput
 from fencecheck.history import Act
-from fencecheck.model import Action
+from fencecheck.model import Action, Record
 from fencecheck.run import faults
 from fencecheck.run.adapter import name_of
 from fencecheck.run.world import snapshot
@@ -30,7 +30,7 @@ def call(
     """Carries out the port `act`, as steps for a driver. Arguments as for `Kit.act`."""
     action, world = landing.action(name), landing.world
     sent = _sent(landing, name, args)
-    carried_out = landing.version(plan) if plan is not None else None
+    carried_out = _carried_out(landing, name, plan)
     entry = Act(agent, name, sent, carried_out, _versions(landing, basis), _versions(landing, expect), idempotency_key, effect=False)
     if action.keys_of is not None:
         entry.depends_on, entry.declared = action.true_keys(sent), action.declared_keys(sent)
@@ -109,6 +109,17 @@ def _versions(landing: Landing, ids: Mapping[str, Any] | None) -> dict[str, str]
     if not isinstance(ids, Mapping):
         raise BadInput(f"{name_of(landing.system)}: basis= and expect= are mappings of key to version id, not a {type(ids).__name__}")
     return {key: landing.version(id, key) for key, id in ids.items()}
+
+
+def _carried_out(landing: Landing, name: str, plan: Any) -> str | None:
+    if plan is None:
+        return None
+    if not isinstance(plan, Hashable) or not (isinstance(plan, str | Record) or landing.own_store):
+        who = name_of(landing.system)
+        raise BadInput(
+            f"{who}: kit.act({name!r}, plan=...) takes the record that kit.derive() returned, or its id, not a {type(plan).__name__}"
+        )
+    return str(landing.version(plan))
 
 
 def _several(ids: Any) -> tuple[Any, ...]:

@@ -15,7 +15,7 @@ from fencecheck.run.loading import reference
 from fencecheck.run.simulate import Runner, SystemLike
 from fencecheck.search.exhaust import episodes, order_of
 from fencecheck.search.placing import push_right
-from fencecheck.search.preflight import preflight
+from fencecheck.search.preflight import preflight, still_the_same
 from fencecheck.search.report import Bound, Failure, Report, VerdictName
 from fencecheck.search.tally import Shown, Tally
 
@@ -61,6 +61,7 @@ def check(
     with Runner(system, scenario) as runner:
         assumed = preflight(runner, fresh_process=fresh_process)
         unjudged = _unjudged(runner)
+        before = runner.run()
         broken = frozenset(assume_broken)
         if engine == "exhaust":
             most = MAX_EVENTS if max_events is None else max_events
@@ -71,6 +72,7 @@ def check(
 
             tally = explore_into(runner, examples, seed, 8 if max_events is None else max_events, level, fails, broken)
             bound = Bound("examples", examples)
+        still_the_same(runner, before)
         failing = sorted(tally.failing(level, fails).items(), key=lambda item: list(FINDINGS).index(item[0]))
         failures = [_failure(runner, code, shown) for code, shown in failing]
         report = _report(runner, tally, failures, level, engine, bound, fails, unjudged)

@@ -57,6 +57,21 @@ def preflight(runner: Runner, *, fresh_process: bool = True) -> list[str]:
     return ["deterministic (checked, in a fresh process too)"]
 
 
+def still_the_same(runner: Runner, before: History) -> None:
+    """Compares the episode without events after a search with how it was `before`: some state is left behind by faults only.
+
+    Raises:
+        CouldNotRun: it is another.
+    """
+    after = runner.run()
+    at = first_difference(before, after)
+    if at is not None:
+        raise CouldNotRun(
+            f"{runner.name} leaks state from one episode into the next: after the search the episode without events is another: "
+            f"{_difference(before, after, at)}: build all state in setup(), none at class or module level"
+        )
+
+
 def _acts(runner: Runner, history: History) -> None:
     if history.effects:
         return

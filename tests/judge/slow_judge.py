@@ -509,7 +509,10 @@ def replans_of(history: History, agent: str) -> list[SlowReplan]:
         elif is_validation(history, agent, j):
             validated = True
         elif is_by(entry, agent, Derive) and validated:
-            number, validated = number + 1, False
+            validated = False
+            if history.entries[last_plan(history, agent, j)].id in lineage(history, entry.id):
+                continue  # it goes on from q
+            number += 1
             found.append(SlowReplan(j, agent, number, last_plan(history, agent, j)))
     return found
 

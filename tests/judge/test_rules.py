@@ -1074,9 +1074,9 @@ class TestUnboundedReplan:
 
     def test_a_mark_validates(self) -> None:
         book = Book("a")
-        plan = planned(book)
+        planned(book)
         book.validated("a")
-        book.act(plan=book.derive(plan))
+        book.act(plan=book.derive(book.read("a")))
         assert judged(book.returned()).counts["replans"] == 1
 
     def test_replan_events_never_count(self) -> None:
@@ -1155,6 +1155,15 @@ class TestUnboundedReplan:
         book.validated("a", by="executor")
         book.act(plan=plan, by="executor")
         assert found(book.returned()) == set()
+
+    def test_a_derive_that_goes_on_from_the_plan_is_none(self) -> None:
+        book = Book("a")
+        first = book.derive(book.read("a"))
+        plan = book.derive(first, book.read("a"))
+        book.act(plan=plan)
+        verdict = judged(book.returned())
+        assert verdict.codes == set()
+        assert verdict.counts["replans"] == 0
 
     def test_each_agent_counts_for_itself(self) -> None:
         book = Book("a")

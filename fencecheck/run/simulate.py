@@ -303,7 +303,30 @@ def _checked(system: SystemLike) -> AgentSystem:
         raise BadInput(f"{name}: runtime must be one of {', '.join(RUNTIMES)}, not {probe.runtime!r}")
     if probe.scenario is not None and not isinstance(probe.scenario, Scenario):
         raise BadInput(f"{name}: scenario must be a fencecheck.Scenario, not a {type(probe.scenario).__name__}")
+    _refuse_attributes(name, probe)
     return probe
+
+
+def _refuse_attributes(name: str, probe: AgentSystem) -> None:
+    """Says before any episode what would break one in the middle."""
+    halts, kinds = probe.halt_exceptions, probe.fault_exceptions
+    if not isinstance(halts, tuple) or not all(_is_exception(kind) for kind in halts):
+        raise BadInput(f"{name}: halt_exceptions must be a tuple of exception classes, such as (LookupError,), not {halts!r}")
+    if not hasattr(kinds, "items") or not all(_is_exception(kind) for kind in kinds):
+        raise BadInput(
+            f"{name}: fault_exceptions must map the classes of fencecheck.faults to exceptions or makers of them, not be {kinds!r}"
+        )
+    for kind, own in kinds.items():
+        if not callable(own) and not isinstance(own, BaseException):
+            raise BadInput(f"{name}: fault_exceptions must map {kind.__name__} to an exception or a maker of one, not to {own!r}")
+    if not isinstance(probe.max_points, int) or probe.max_points < 1:
+        raise BadInput(f"{name}: max_points must be a whole number from 1, not {probe.max_points!r}")
+    if not isinstance(probe.timeout_s, int | float) or not probe.timeout_s > 0:
+        raise BadInput(f"{name}: timeout_s must be a number of seconds above 0, not {probe.timeout_s!r}")
+
+
+def _is_exception(kind: object) -> bool:
+    return isinstance(kind, type) and issubclass(kind, BaseException)
 
 
 def _concrete(scenario: Scenario) -> Scenario:

@@ -93,9 +93,6 @@ def test_a_bug_beside_a_halt_is_a_crash() -> None:
     class Stop(Exception):
         pass
 
-    async def run(self: AgentSystem) -> None:
-        raise ExceptionGroup("both", [Stop("changed"), KeyError("bug")])
-
     for members, outcome in (([Stop()], "halted-needless"), ([Stop(), KeyError("bug")], "crashed")):
 
         async def run(self: AgentSystem, members: list[Exception] = members) -> None:

@@ -57,7 +57,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_every_command_prints_what_is_shown(folder: Path) -> None:
-    exits = {"check delivery": 1, "check fenced": 0, "check own_store": 0, "demo": 0, "replay cases/CASE --system": 0, "replay cases/CASE": 1}
+    exits = {
+        "check delivery": 1,
+        "check fenced": 0,
+        "check own_store": 0,
+        "demo": 0,
+        "replay cases/CASE --system": 0,
+        "replay cases/CASE": 1,
+    }
     commands = blocks("console")
     assert len(commands) == 6
     for text in commands:

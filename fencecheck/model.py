@@ -94,6 +94,9 @@ class Action(Struct, frozen=True, repr_omit_defaults=True, forbid_unknown_fields
             keys = getattr(self, field)
             if keys is not None:
                 force_setattr(self, field, _keys(self.name, field, keys))
+        for field in ("times", "replans"):
+            if not isinstance(getattr(self, field), int):
+                raise BadInput(f"action {self.name!r}: {field} must be a whole number, not {getattr(self, field)!r}")
         if self.times < 1 or self.replans < 0:
             raise BadInput(f"action {self.name!r}: times must be 1 or more and replans 0 or more, not {self.times} and {self.replans}")
         if not self.tool:
@@ -111,9 +114,24 @@ class Action(Struct, frozen=True, repr_omit_defaults=True, forbid_unknown_fields
 
 
 def _keys(action: str, field: str, keys: Iterable[str]) -> tuple[str, ...]:
-    if isinstance(keys, str):
-        raise BadInput(f"action {action!r}: {field} must be a list of keys, not the single string {keys!r}; write [{keys!r}]")
-    return tuple(dict.fromkeys(keys))
+    return tuple(dict.fromkeys(_texts(f"action {action!r}: {field}", "keys", keys)))
+
+
+def _texts(where: str, what: str, texts: Any) -> tuple[str, ...]:
+    """A list of names, as a tuple.
+
+    Raises:
+        BadInput: it is a single name, which Python would take for a list of letters, or holds anything but names.
+    """
+    if isinstance(texts, str):
+        raise BadInput(f"{where} must be a list of {what}, not the single string {texts!r}; write [{texts!r}]")
+    if not isinstance(texts, Iterable):
+        raise BadInput(f"{where} must be a list of {what}, not {texts!r}")
+    texts = tuple(texts)
+    for text in texts:
+        if not isinstance(text, str):
+            raise BadInput(f"{where} must be a list of {what}, which are texts, and holds {text!r}")
+    return texts
 
 
 class Scenario(Struct, frozen=True, repr_omit_defaults=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -152,10 +170,19 @@ class Scenario(Struct, frozen=True, repr_omit_defaults=True, forbid_unknown_fiel
         ) -> None: ...
 
     def __post_init__(self) -> None:
-        force_setattr(self, "owners", {owner: tuple(keys) for owner, keys in self.owners.items()})
+        for field in ("owners", "values"):
+            if not isinstance(getattr(self, field), Mapping):
+                raise BadInput(f"{field} of a scenario is a mapping, not {getattr(self, field)!r}: {field}={{{_EXAMPLES[field]}}}")
+        _texts("owners of a scenario", "names", self.owners)
+        force_setattr(
+            self, "owners", {owner: _texts(f"owner {owner!r}: what it owns", "keys", keys) for owner, keys in self.owners.items()}
+        )
         force_setattr(self, "values", {k: tuple(v) if isinstance(v, list) else v for k, v in self.values.items()})
-        for field in ("actions", "agents", "tasks"):
-            force_setattr(self, field, tuple(getattr(self, field)))
+        for field in ("agents", "tasks"):
+            force_setattr(self, field, _texts(f"{field} of a scenario", "names", getattr(self, field)))
+        if isinstance(self.actions, str | Action) or not isinstance(self.actions, Iterable):
+            raise BadInput(f"actions of a scenario is a list of actions, not {self.actions!r}: actions=[{_EXAMPLES['actions']}]")
+        force_setattr(self, "actions", tuple(self.actions))
         _check_scenario(self)
 
     @property
@@ -188,13 +215,24 @@ class Scenario(Struct, frozen=True, repr_omit_defaults=True, forbid_unknown_fiel
         return tuple(key for key in keys if key not in gone)
 
 
+_EXAMPLES = {
+    "owners": "'orders': ['order/42/address']",
+    "values": "'order/42/address': ['Tokyo', 'Osaka']",
+    "actions": "Action('ship', depends_on=[...])",
+}
+"""What each field of a scenario may look like, for the sentences that refuse something else."""
+
+
 def _check_scenario(scenario: Scenario) -> None:
     if not scenario.actions:
-        raise BadInput("a scenario needs at least one action: Scenario(actions=[Action('ship', depends_on=[...])])")
+        raise BadInput(f"a scenario needs at least one action: Scenario(actions=[{_EXAMPLES['actions']}])")
+    for action in scenario.actions:
+        if not isinstance(action, Action):
+            raise BadInput(f"actions of a scenario is a list of actions, and holds {action!r}: actions=[{_EXAMPLES['actions']}]")
     if not scenario.agents or not scenario.tasks:
         raise BadInput("a scenario needs at least one agent and one task")
-    if scenario.depth < 1:
-        raise BadInput(f"the lineage depth of a scenario is 1 or more, not {scenario.depth}")
+    if not isinstance(scenario.depth, int) or scenario.depth < 1:
+        raise BadInput(f"the lineage depth of a scenario is 1 or more, not {scenario.depth!r}")
     keys = scenario.keys
     twice = sorted({key for key in keys if keys.count(key) > 1})
     if twice:
@@ -202,8 +240,13 @@ def _check_scenario(scenario: Scenario) -> None:
     names = [action.name for action in scenario.actions]
     if len(set(names)) < len(names):
         raise BadInput(f"two actions are named {max(names, key=names.count)!r}: give each a name of its own")
+    known = ", ".join(keys) or "none"
     for action in scenario.actions:
         for key in (*action.depends_on, *(action.declared or ())):
             if key not in keys:
-                known = ", ".join(keys) or "none"
                 raise BadInput(f"action {action.name!r} depends on the key {key!r}, which no owner holds (keys: {known}): add it to owners")
+    for key, values in scenario.values.items():
+        if key not in keys:
+            raise BadInput(f"values are given for the key {key!r}, which no owner holds (keys: {known}): correct its name")
+        if isinstance(values, str | bytes) or not (isinstance(values, tuple) or hasattr(values, "example")):
+            raise BadInput(f"the values of {key!r} must be a list, one for each version, or a Hypothesis strategy, not {values!r}")

@@ -264,7 +264,10 @@ def test_text_that_is_not_unicode_is_not_written() -> None:
         (lambda o: o["events"][0]["what"].update(how="old"), "file: field events[0].what.how cannot be 'old': correct it"),
         (lambda o: o["events"][0].update(at=-1), "file: an event lands at point 0 or later, not at -1"),
         (lambda o: o["scenario"].update(depth=0), "file: the lineage depth of a scenario is 1 or more, not 0"),
-        (lambda o: o["scenario"].update(values={KEY: 3}), f"file: field scenario.values of {KEY!r} must be a list: correct it"),
+        (
+            lambda o: o["scenario"].update(values={KEY: 3}),
+            f"file: the values of {KEY!r} must be a list, one for each version, or a Hypothesis strategy, not 3",
+        ),
         (
             lambda o: o["scenario"]["actions"][0].update(keys_of="f"),
             "file: field scenario.actions[0].keys_of must be null: a function cannot be stored",

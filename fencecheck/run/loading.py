@@ -23,6 +23,8 @@ def load(name: str) -> type[AgentSystem]:
     """
     if ":" in name:
         where, _, attribute = name.rpartition(":")
+        if not where or not attribute:
+            raise BadInput(f"{name!r} names no system: give package.module:Class or path/to/file.py:Class")
         module = _from_file(Path(where)) if where.endswith(".py") else _from_module(where)
         found = module
         for part in attribute.split("."):
@@ -35,6 +37,8 @@ def load(name: str) -> type[AgentSystem]:
     catalogue = built_in()
     if name in catalogue:
         return catalogue[name]
+    if name.endswith(".py") and Path(name).is_file():
+        raise BadInput(f"{name} is a file, which defines {_adapters_in(_from_file(Path(name)))}: name the class too, as {name}:Class")
     raise BadInput(
         f"there is no system {name!r}: give a built-in name ({', '.join(catalogue)}), package.module:Class, or path/to/file.py:Class"
     )
@@ -69,6 +73,8 @@ def reference(system: Any) -> str | None:
 
 
 def _from_module(where: str) -> Any:
+    if not all(part.isidentifier() for part in where.split(".")):
+        raise BadInput(f"{where!r} is no name of a module: give package.module:Class, or path/to/file.py:Class")
     if str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
     try:

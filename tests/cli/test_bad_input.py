@@ -43,6 +43,22 @@ def test_an_unknown_file() -> None:
     assert sentence("check", "no/such.py:Class") == "there is no file 'no/such.py': check the path before the colon"
 
 
+@pytest.mark.parametrize("name", [":", ":Class", "m0:"])
+def test_half_a_name(name: str) -> None:
+    assert sentence("check", name) == f"{name!r} names no system: give package.module:Class or path/to/file.py:Class"
+
+
+@pytest.mark.parametrize("name", [".m0", "/dev/null", "a b"])
+def test_what_is_no_name_of_a_module(name: str) -> None:
+    said = sentence("check", f"{name}:Class")
+    assert said == f"{name!r} is no name of a module: give package.module:Class, or path/to/file.py:Class"
+
+
+def test_a_file_without_its_class() -> None:
+    module("m0", NAIVE)
+    assert sentence("check", "m0.py") == "m0.py is a file, which defines Naive: name the class too, as m0.py:Class"
+
+
 def test_an_unknown_class() -> None:
     assert sentence("check", module("m1", NAIVE, "Other")) == "m1.py has no Other: it defines Naive"
 

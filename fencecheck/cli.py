@@ -11,7 +11,7 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import click
 
@@ -30,6 +30,8 @@ EXPECTED = {"planfence": "held", "central": "held", "direct-parents": "violated"
 """The verdicts that `demo` expects, with the default world."""
 _WORST = (0, 3, 1, 2)
 _INTERRUPTED = 130
+_UNWRITTEN = "fencecheck.unwritten"
+"""Where a command notes why its output could not be written, which is said at its end: the files are still wanted."""
 
 
 class _Group(click.Group):
@@ -68,7 +70,11 @@ class _Group(click.Group):
 
 
 def _say(message: str) -> None:
-    click.echo(f"fencecheck: {' '.join(message.split())}", err=True)
+    """One sentence on standard error. Where that cannot be written either, the exit status is all that is left to say it."""
+    try:
+        click.echo(f"fencecheck: {' '.join(message.split())}", err=True)
+    except OSError:
+        _throw_away(sys.stderr)
 
 
 def _unexpected(error: Exception) -> str:
@@ -97,6 +103,10 @@ def main() -> None:
 
     Exit status: 0 held, 1 violated, 2 could not run or bad input, 3 inconclusive.
     """
+    try:
+        Path.cwd()
+    except OSError as error:
+        raise BadInput("the working directory is gone: change into one that exists") from error
 
 
 # -- check ---------------------------------------------------------------------------------------------------------------------------
@@ -233,9 +243,13 @@ def _scenario(keys: int | None, declared: int | None, depth: int | None) -> Scen
         raise BadInput(f"--{error}") from error
 
 
-def _exit(statuses: Iterable[int]) -> None:
-    """Ends with the worst status: could not run, then violated, then inconclusive."""
-    click.get_current_context().exit(max(statuses, key=_WORST.index, default=0))
+def _exit(statuses: Iterable[int] = ()) -> None:
+    """Ends with the worst status: could not run or be written, then violated, then inconclusive."""
+    context = click.get_current_context()
+    unwritten = context.meta.get(_UNWRITTEN)
+    if unwritten is not None:
+        _say(unwritten)
+    context.exit(max([*statuses, 0 if unwritten is None else 2], key=_WORST.index))
 
 
 # -- replay --------------------------------------------------------------------------------------------------------------------------
@@ -298,6 +312,7 @@ def systems() -> None:
         _echo(f"{title}:")
         for name, system in package.ALL.items():
             _echo(f"  {name:<26} {(system.__doc__ or '').strip().splitlines()[0]}")
+    _exit()
 
 
 @main.command()
@@ -316,6 +331,7 @@ def init(directory: Path) -> None:
         write(path, text)
         _echo(f"wrote {path}")
     _echo(f"now: fencecheck check {directory / ADAPTER_FILE}:OrderAgent")
+    _exit()
 
 
 # -- printing ------------------------------------------------------------------------------------------------------------------------
@@ -336,19 +352,34 @@ def _echo(text: str = "") -> None:
 
 @contextmanager
 def _reader_may_go() -> Iterator[None]:
-    """A reader that goes, as `| head` does, ends the printing and nothing else: the verdict and the files are still wanted."""
+    """A reader that goes, as `| head` does, ends the printing and nothing else: the verdict and the files are still wanted.
+
+    So does a disk that is full; but that is said.
+    """
     try:
         yield
+        sys.stdout.flush() if sys.stdout is not None else None
     except BrokenPipeError:
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
-        os.close(nowhere)
+        _throw_away(sys.stdout)
+    except OSError as error:
+        reason = (error.strerror or type(error).__name__).lower()
+        click.get_current_context().meta[_UNWRITTEN] = (
+            f"standard output cannot be written ({reason}): send it elsewhere, or use --json FILE"
+        )
+        _throw_away(sys.stdout)
+
+
+def _throw_away(stream: IO[str]) -> None:
+    """From now on, what is written to a stream goes nowhere; so does what it still holds, at the end of the process."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
 
 
 @contextmanager
 def _progress(text: str) -> Iterator[None]:
     """Says on a terminal what takes so long, and takes it back."""
-    if not sys.stderr.isatty():
+    if sys.stderr is None or not sys.stderr.isatty():
         yield
         return
     from rich.console import Console

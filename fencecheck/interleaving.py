@@ -33,6 +33,11 @@ def _one_of(what: Struct, how: str, hows: tuple[str, ...]) -> None:
         raise BadInput(f"{type(what).__name__}: how must be one of {', '.join(hows)}, not {how!r}")
 
 
+def _at_place(what: Struct, place: int | str) -> None:
+    if isinstance(place, int) and place < 0:
+        raise BadInput(f"{type(what).__name__}: places in a lineage are counted from 0, not {place}")
+
+
 class Update(Struct, frozen=True, tag="update", repr_omit_defaults=True, forbid_unknown_fields=True):
     """The owner of `key` commits a new version: a fresh value, an earlier value again, or a tombstone."""
 
@@ -81,6 +86,9 @@ class MissingParent(Struct, frozen=True, tag="missing-parent", repr_omit_default
 
     place: int | str = 1
 
+    def __post_init__(self) -> None:
+        _at_place(self, self.place)
+
 
 class CorruptParent(Struct, frozen=True, tag="corrupt-parent", repr_omit_defaults=True, forbid_unknown_fields=True):
     """A record of the lineage is served with parents that must not verify, or under another key.
@@ -95,6 +103,7 @@ class CorruptParent(Struct, frozen=True, tag="corrupt-parent", repr_omit_default
     how: CorruptHow = "dangling"
 
     def __post_init__(self) -> None:
+        _at_place(self, self.place)
         _one_of(self, self.how, CORRUPT_HOWS)
 
 

@@ -127,11 +127,11 @@ def _texts(where: str, what: str, texts: Any) -> tuple[str, ...]:
         raise BadInput(f"{where} must be a list of {what}, not the single string {texts!r}; write [{texts!r}]")
     if not isinstance(texts, Iterable):
         raise BadInput(f"{where} must be a list of {what}, not {texts!r}")
-    texts = tuple(texts)
-    for text in texts:
+    found: tuple[Any, ...] = tuple(texts)
+    for text in found:
         if not isinstance(text, str):
             raise BadInput(f"{where} must be a list of {what}, which are texts, and holds {text!r}")
-    return texts
+    return found
 
 
 class Scenario(Struct, frozen=True, repr_omit_defaults=True, forbid_unknown_fields=True, omit_defaults=True):

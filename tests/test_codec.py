@@ -263,6 +263,14 @@ def test_text_that_is_not_unicode_is_not_written() -> None:
         (lambda o: o["events"][0]["what"].update(type="updat"), "file: field events[0].what.type cannot be 'updat': correct it"),
         (lambda o: o["events"][0]["what"].update(how="old"), "file: field events[0].what.how cannot be 'old': correct it"),
         (lambda o: o["events"][0].update(at=-1), "file: an event lands at point 0 or later, not at -1"),
+        (
+            lambda o: o["events"][0].update(what={"type": "missing-parent", "place": -1}),
+            "file: MissingParent: places in a lineage are counted from 0, not -1",
+        ),
+        (
+            lambda o: o["events"][0].update(what={"type": "corrupt-parent", "place": -1}),
+            "file: CorruptParent: places in a lineage are counted from 0, not -1",
+        ),
         (lambda o: o["scenario"].update(depth=0), "file: the lineage depth of a scenario is 1 or more, not 0"),
         (
             lambda o: o["scenario"].update(values={KEY: 3}),

@@ -37,7 +37,7 @@ def load(name: str) -> type[AgentSystem]:
     catalogue = built_in()
     if name in catalogue:
         return catalogue[name]
-    if name.endswith(".py") and Path(name).is_file():
+    if name.endswith(".py") and _is_file(Path(name)):
         raise BadInput(f"{name} is a file, which defines {_adapters_in(_from_file(Path(name)))}: name the class too, as {name}:Class")
     raise BadInput(
         f"there is no system {name!r}: give a built-in name ({', '.join(catalogue)}), package.module:Class, or path/to/file.py:Class"
@@ -87,8 +87,15 @@ def _from_module(where: str) -> Any:
         raise BadInput(f"module {where!r} fails to import: {type(error).__name__}: {error}") from error
 
 
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # a name that is too long, or a folder that may not be looked into
+        return False
+
+
 def _from_file(path: Path) -> Any:
-    if not path.is_file():
+    if not _is_file(path):
         raise BadInput(f"there is no file {str(path)!r}: check the path before the colon")
     path = path.resolve()
     for known in list(sys.modules.values()):

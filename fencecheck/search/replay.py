@@ -10,8 +10,8 @@ from fencecheck import __version__
 from fencecheck.codec import Case, anchored
 from fencecheck.errors import BadInput
 from fencecheck.history import History
-from fencecheck.interleaving import Deliver, Outage, Restore, ToolFault, Update, What, kind_of
-from fencecheck.judge import FINDINGS, Finding, judge
+from fencecheck.interleaving import Deliver, MissingParent, Outage, Replan, Restart, Restore, ToolFault, Update, What, kind_of
+from fencecheck.judge import FINDINGS, LEVELS, Finding, judge
 from fencecheck.model import Scenario
 from fencecheck.run.landing import Anchored
 from fencecheck.run.simulate import Runner, SystemLike
@@ -60,18 +60,21 @@ def replay(case: Case, system: SystemLike) -> Replay:
 
     Raises:
         BadInput: the case is of a system that brings its own scenario, and this one does not, or the other way round; or there is no
-            such finding.
+            such finding or level.
     """
     if case.code not in FINDINGS:
         raise BadInput(f"the case is of the finding {case.code!r}, which there is not: use {', '.join(FINDINGS)}")
+    if case.level not in LEVELS:
+        raise BadInput(f"the case is of the level {case.level!r}, which there is not: use {', '.join(LEVELS)}")
     with Runner(system, case.scenario if _takes_scenario(system) else None) as runner:
         if runner.takes_scenario != (case.scenario is not None):
             raise BadInput(f"the case is of the system {case.system!r}, whose scenario does not fit {runner.name}: name the right system")
-        unknown = _unknown(case, runner.scenario)
         anchors = Anchored(tuple((event.label, event.occurrence, event.what) for event in case.events))
         history = runner.run(case.dropped, anchors=anchors, lines=True)
-    gone = [f"{name}, which the case names" for name in unknown]
+    gone = [f"{name}, which the case names" for name in _unknown(case, history)]
     gone = gone or [f"'{label} #{number}', before which an event of the case lands" for label, number, _ in anchors.left]
+    if case.events and not gone and not history.fired:
+        gone = ["anything that the events of the case would change"]
     findings = [finding for finding in judge(history).findings if finding.code == case.code]
     same = [finding for finding in findings if finding.key == case.key] or findings
     if gone and not same:
@@ -86,9 +89,11 @@ def _takes_scenario(system: SystemLike) -> bool:
     return getattr(system, "scenario", None) is None
 
 
-def _unknown(case: Case, scenario: Scenario) -> list[str]:
-    """What the events and dropped declarations of a case name that the system's scenario no longer has."""
-    gone = [name for event in case.events if (name := _missing_name(event.what, scenario)) is not None]
+def _unknown(case: Case, history: History) -> list[str]:
+    """What the events and dropped declarations of a case name that the system no longer has."""
+    scenario = history.scenario
+    agents = {*scenario.agents, *(getattr(entry, "agent", None) for entry in history.entries)}
+    gone = [name for event in case.events if (name := _missing_name(event.what, scenario, agents)) is not None]
     for name, key in case.dropped:
         action = scenario.action(name)
         if action is None or (not action.by_arguments and key not in scenario.declared(action)):
@@ -96,9 +101,15 @@ def _unknown(case: Case, scenario: Scenario) -> list[str]:
     return gone
 
 
-def _missing_name(what: What, scenario: Scenario) -> str | None:
+def _missing_name(what: What, scenario: Scenario, agents: set[str | None]) -> str | None:
     if isinstance(what, Update | Deliver) and what.key not in scenario.keys:
         return f"the key {what.key!r} of the {kind_of(what)}"
+    if isinstance(what, MissingParent) and isinstance(what.place, str) and what.place not in scenario.keys:
+        return f"the key {what.place!r} of the {kind_of(what)}"
+    if isinstance(what, Restart) and what.agent not in agents:
+        return f"the agent {what.agent!r} of the {kind_of(what)}"
+    if isinstance(what, Replan) and what.task not in scenario.tasks:
+        return f"the task {what.task!r} of the {kind_of(what)}"
     if isinstance(what, Outage | Restore) and what.owner not in scenario.owners:
         return f"the owner {what.owner!r} of the {kind_of(what)}"
     if isinstance(what, ToolFault) and what.tool not in {action.tool for action in scenario.actions}:

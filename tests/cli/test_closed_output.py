@@ -1,4 +1,4 @@
-"""A reader of standard output that has gone changes neither the exit status nor what is written to files."""
+"""A reader of standard output that has gone changes neither the exit status nor what is written to files. A full disk is said, at the end."""
 
 from __future__ import annotations
 
@@ -40,3 +40,38 @@ def test_standard_output_that_is_closed(tmp_path: Path) -> None:
     command = [sys.executable, "-c", program, "check", "planfence", "--max-events", "1"]
     done = subprocess.run(command, cwd=tmp_path, stderr=subprocess.PIPE, check=False)
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+FULL = Path("/dev/full")
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("arguments", [["systems"], ["init", "new"], ["check", "fresh-read", "--max-events", "1", "--json", "found.json"]])
+def test_standard_output_on_a_full_disk(arguments: list[str], tmp_path: Path) -> None:
+    with FULL.open("w") as full:
+        command = [sys.executable, "-m", "fencecheck", *arguments]
+        done = subprocess.run(command, cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    said = "fencecheck: standard output cannot be written (no space left on device): send it elsewhere, or use --json FILE\n"
+    assert (done.returncode, done.stderr) == (2, said)
+    assert arguments[0] != "check" or json.loads((tmp_path / "found.json").read_text())["systems"][0]["verdict"] == "violated"
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="needs /dev/full")
+@pytest.mark.parametrize(("system", "status"), [("nothing", 2), ("fresh-read", 1), ("planfence", 0)])
+def test_standard_error_that_cannot_be_written_leaves_the_status(system: str, status: int, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "fencecheck", "check", system, "--max-events", "1"]
+    with FULL.open("w") as full:
+        done = subprocess.run(command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=full, check=False)
+    assert done.returncode == status
+    program = "import sys; sys.stderr = None; from fencecheck.cli import main; main(sys.argv[1:])"
+    done = subprocess.run([sys.executable, "-c", program, *command[3:]], cwd=tmp_path, stdout=subprocess.DEVNULL, check=False)
+    assert done.returncode == status
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a working directory cannot be removed there")
+def test_a_working_directory_that_is_gone(tmp_path: Path) -> None:
+    (tmp_path / "gone").mkdir()
+    program = "import os, sys; from fencecheck.cli import main; os.rmdir(os.getcwd()); main(sys.argv[1:])"
+    command = [sys.executable, "-c", program, "check", "agent.py:Agent"]
+    done = subprocess.run(command, cwd=tmp_path / "gone", stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (2, "fencecheck: the working directory is gone: change into one that exists\n")

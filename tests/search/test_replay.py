@@ -6,6 +6,7 @@ import random
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from fencecheck.codec import AnchoredEvent, Case, anchored, load_case, save_case
@@ -107,12 +108,29 @@ def test_a_case_that_fails_all_the_same_is_not_stale(tmp_path: Path) -> None:
         (Outage("warehouse"), "the owner 'warehouse' of the outage"),
         (Restore("warehouse"), "the owner 'warehouse' of the restore"),
         (ToolFault("send"), "the tool 'send' of the tool-fault"),
+        (MissingParent("z"), "the key 'z' of the missing-parent"),
+        (Restart("nobody"), "the agent 'nobody' of the restart"),
+        (Replan("tomorrow"), "the task 'tomorrow' of the replan"),
     ],
 )
 def test_what_the_scenario_no_longer_has_makes_the_case_stale(tmp_path: Path, what: Any, gone: str) -> None:
     again = on(tmp_path, NAIVE, case(("act ship", 1, what)))
     assert again.status == "stale case"
     assert again.message == f"stale case: Agent no longer has {gone}, which the case names: save the case anew"
+
+
+def test_events_that_change_nothing_any_more_make_the_case_stale(tmp_path: Path) -> None:
+    again = on(tmp_path, NAIVE, case(("act ship", 1, MissingParent(99))))
+    assert again.status == "stale case"
+    assert again.message == "stale case: Agent no longer has anything that the events of the case would change: save the case anew"
+
+
+@pytest.mark.parametrize(
+    ("field", "sentence"), [("code", "finding 'other', which there is not: use "), ("level", "level 'other', which there is not: use ")]
+)
+def test_a_case_of_what_there_is_not(tmp_path: Path, field: str, sentence: str) -> None:
+    with pytest.raises(BadInput, match=f"^the case is of the {sentence}"):
+        on(tmp_path, NAIVE, msgspec.structs.replace(CASE, **{field: "other"}))
 
 
 def test_a_case_without_events(tmp_path: Path) -> None:

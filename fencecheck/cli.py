@@ -30,6 +30,8 @@ EXPECTED = {"planfence": "held", "central": "held", "direct-parents": "violated"
 """The verdicts that `demo` expects, with the default world."""
 _WORST = (0, 3, 1, 2)
 _INTERRUPTED = 130
+_LONGEST = 2_000
+"""Most characters of a sentence: what a system raises may hold a whole document."""
 _UNWRITTEN = "fencecheck.unwritten"
 """Where a command notes why its output could not be written, which is said at its end: the files are still wanted."""
 
@@ -54,7 +56,9 @@ class _Group(click.Group):
         except FencecheckError as error:
             _say(str(error))
             status = error.exit_status
-        except Exception as error:
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:
             _say(_unexpected(error))
             status = 2
         if standalone:
@@ -72,16 +76,19 @@ class _Group(click.Group):
 def _say(message: str) -> None:
     """One sentence on standard error. Where that cannot be written either, the exit status is all that is left to say it."""
     try:
-        click.echo(f"fencecheck: {' '.join(message.split())}", err=True)
+        text = " ".join(message.split())
+        click.echo(f"fencecheck: {text[:_LONGEST]}{'…' if text[_LONGEST:] else ''}", err=True)
     except OSError:
         _throw_away(sys.stderr)
 
 
-def _unexpected(error: Exception) -> str:
+def _unexpected(error: BaseException) -> str:
     """One sentence for an exception that nobody foresaw: most come from the code of the system under test."""
+    from fencecheck.run.raised import said
+
     frames = traceback.extract_tb(error.__traceback__)
     where = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
-    return f"unexpected {type(error).__name__}: {error}{where}"
+    return f"unexpected {said(error)}{where}"
 
 
 @contextmanager
@@ -361,6 +368,8 @@ def _reader_may_go() -> Iterator[None]:
         sys.stdout.flush() if sys.stdout is not None else None
     except BrokenPipeError:
         _throw_away(sys.stdout)
+    except ValueError:
+        click.get_current_context().meta[_UNWRITTEN] = "standard output was closed by the system under test: leave it open"
     except OSError as error:
         reason = (error.strerror or type(error).__name__).lower()
         click.get_current_context().meta[_UNWRITTEN] = (

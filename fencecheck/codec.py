@@ -351,7 +351,7 @@ def _plain(value: Any) -> Any:
     try:
         return _plain_or_repr(value)
     except RecursionError:
-        return repr(value)
+        return _repr(value)
 
 
 def _plain_or_repr(value: Any) -> Any:
@@ -360,7 +360,7 @@ def _plain_or_repr(value: Any) -> Any:
     if isinstance(value, str):
         return str.__str__(value) if _is_unicode(value) else repr(value)
     if isinstance(value, int):
-        return int(value)
+        return int(value) if value.bit_length() <= 10_000 else hex(value)  # Python prints no number with more decimal digits
     if isinstance(value, float):
         return float(value) if math.isfinite(value) else repr(value)
     if isinstance(value, list | tuple):
@@ -368,7 +368,15 @@ def _plain_or_repr(value: Any) -> Any:
     if isinstance(value, dict):
         plain = {key if isinstance(key, str) and _is_unicode(key) else repr(key): _plain_or_repr(item) for key, item in value.items()}
         return plain if len(plain) == len(value) else repr(value)
-    return repr(value)
+    return _repr(value)
+
+
+def _repr(value: Any) -> str:
+    """Its `repr`, which is code of the system and may fail."""
+    try:
+        return repr(value)
+    except Exception as error:
+        return f"<{type(value).__name__}, whose repr raises {type(error).__name__}>"
 
 
 def _is_unicode(text: str) -> bool:

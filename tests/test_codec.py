@@ -181,6 +181,11 @@ def test_a_dependency_that_is_a_function_is_stored_as_null() -> None:
     assert (stored.name, stored.keys_of, stored.by_arguments) == ("a", None, True)
 
 
+class NoRepr:
+    def __repr__(self) -> str:
+        raise ZeroDivisionError
+
+
 @pytest.mark.parametrize(
     ("value", "stored"),
     [
@@ -194,6 +199,8 @@ def test_a_dependency_that_is_a_function_is_stored_as_null() -> None:
         ("\ud800", "'\\ud800'"),
         ({"to": {"Osaka"}}, {"to": "{'Osaka'}"}),
         (2**70, 2**70),
+        pytest.param(2**20_000, hex(2**20_000), id="a huge number"),
+        (NoRepr(), "<NoRepr, whose repr raises ZeroDivisionError>"),
     ],
 )
 def test_arguments_that_json_cannot_hold_are_stored_by_repr(value: Any, stored: Any) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from fencecheck.history import Act, History
@@ -20,7 +20,7 @@ def equal(history: History, one: str, other: str) -> bool:
     if one == other:
         return True
     a, b = history.records.get(one), history.records.get(other)
-    return a is not None and b is not None and a.key == b.key and not a.removed and not b.removed and bool(a.value == b.value)
+    return a is not None and b is not None and a.key == b.key and not a.removed and not b.removed and _is_among(b.value, [a.value], ())
 
 
 def lineage(records: Mapping[str, Record], root: str) -> tuple[list[str], bool]:
@@ -81,9 +81,15 @@ def parts(value: Any) -> list[Any]:
     return out
 
 
-def _is_among(value: Any, sent: list[Any]) -> bool:
-    """Whether `value` was sent, a number as that kind of number: 1 is not True."""
-    return value in sent if type(value) not in _WEAK else any(type(part) is type(value) and part == value for part in sent)
+def _is_among(value: Any, sent: list[Any], weak: Collection[type] = _WEAK) -> bool:
+    """Whether `value` was sent, a number as that kind of number: 1 is not True.
+
+    An array compares to an array, which is neither true nor false, and what a system sends may not compare at all: that is not equal.
+    """
+    try:
+        return value in sent if type(value) not in weak else any(type(part) is type(value) and part == value for part in sent)
+    except Exception:
+        return len(sent) > 1 and any(_is_among(value, [part], weak) for part in sent)
 
 
 class Evidence:
@@ -119,7 +125,11 @@ class Evidence:
         if self._versions is not None:
             return tuple(self._versions.get(key, ()))
         records, sent = self._history.records, self._parts
-        found = [id for id in self._history.versions.get(key, ()) if not (record := records[id]).removed and record.value in sent]
+        ids = self._history.versions.get(key, ())
+        try:
+            found = [id for id in ids if not (record := records[id]).removed and record.value in sent]
+        except Exception:
+            found = [id for id in ids if not (record := records[id]).removed and _is_among(record.value, sent, ())]
         if not found:
             return ()
         if any(type(records[id].value) in _WEAK for id in found):

@@ -29,7 +29,11 @@ def shown(value: Any, most: int = SHORT) -> str:
     """A value, shortened: texts in quotation marks, everything else as Python writes it."""
     if isinstance(value, str):
         return f'"{cut(clean(value), most)}"'
-    return cut(clean(repr(value)), most)
+    try:
+        text = repr(value)
+    except Exception as error:  # code of the system; also a whole number with more digits than Python prints
+        text = f"<{type(value).__name__}, whose repr raises {type(error).__name__}>"
+    return cut(clean(text), most)
 
 
 def count_of(number: int, noun: str) -> str:

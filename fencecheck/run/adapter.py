@@ -75,6 +75,9 @@ HOOKS: dict[str, tuple[str, ...]] = {
 }
 """Event kinds to the hooks that they need: always (`replan`, `restart`), or only in a system with its own store (the others)."""
 
+OPTIONAL = ("publish", "true_head", "remove", "deliver", "replan", "restart", "lose", "versions_in", "open", "shutdown")
+"""The hooks that an adapter may define or leave out."""
+
 
 def has_own_store(system: Any) -> bool:
     """Whether the adapter keeps its own store.

@@ -74,10 +74,12 @@ class AioPorts:
 
     async def pause(self, label: str = "") -> None:
         """As `Kit.pause`."""
+        label = str(label)
         self._kit._state(Pause(await self._enter("pause", label), label))
 
     async def point(self, label: str = "") -> None:
         """As `Kit.point`."""
+        label = str(label)
         self._kit._state(Seam(await self._enter("point", label), label))
 
     async def _enter(self, port: str, about: str) -> str:

@@ -68,6 +68,8 @@ class Kit:
     @contextmanager
     def agent(self, name: str) -> Iterator[None]:
         """What is called inside is done by the agent `name`; tasks and threads started inside inherit it."""
+        if not isinstance(name, str):
+            raise BadInput(f"{self._name()} calls agent({name!r}): the name of an agent is a text")
         token, named = _AGENT.set(name), self._named
         named.append(name)
         self._fallback = name
@@ -109,8 +111,10 @@ class Kit:
         for kind, own in self._system.fault_exceptions.items():
             if isinstance(fault, kind):
                 made = own(str(fault)) if callable(own) else own
+                if not isinstance(made, BaseException):
+                    raise BadInput(f"{self._name()}: fault_exceptions makes {made!r} of {kind.__name__}: let it make an exception")
                 made.__cause__ = fault
-                return made  # type: ignore[no-any-return]
+                return made
         return fault
 
     # -- asking an owner --------------------------------------------------------------------------------------------
@@ -262,6 +266,8 @@ class Kit:
             key: where the derived record is a version of a named fact.
             via: the system's own way to store it, called besides.
         """
+        if key is not None and not isinstance(key, str):
+            raise BadInput(f"{self._name()} calls derive(..., key={key!r}): a key is a text")
         agent = self._enter("derive", key or "derived")
         record = self._world.derive(value, self._parents(parents), key)
         self._log.append(Derive(agent, record.id, self._in_event))
@@ -272,6 +278,8 @@ class Kit:
     def _parents(self, parents: Iterable[str | Record]) -> tuple[str, ...]:
         if isinstance(parents, str | Record):
             raise BadInput(f"{self._name()} calls derive(..., {parents!r}): the parents are a list; write [{parents!r}]")
+        if not isinstance(parents, Iterable):
+            raise BadInput(f"{self._name()} calls derive(..., {parents!r}): the parents are a list of records, or of their ids")
         return tuple([p.id if type(p) is Record else self._version(p) for p in parents])
 
     def _name(self) -> str:
@@ -315,11 +323,13 @@ class Kit:
 
     def pause(self, label: str = "") -> None:
         """A wait of unknown length: a person's approval, a queue. A validation before it says nothing about what follows."""
+        label = label if type(label) is str else str(label)
         agent = self._enter("pause", label)
         self._state(Pause(agent, label))
 
     def point(self, label: str = "") -> None:
         """Any other place at which the world may change."""
+        label = label if type(label) is str else str(label)
         agent = self._enter("point", label)
         self._state(Seam(agent, label))
 
@@ -333,11 +343,14 @@ class Kit:
         """The mark: these keys have just been validated. To be called right after the owners' answers were found equal."""
         if isinstance(basis, str):
             raise BadInput(f"{self._name()} calls validated({basis!r}): it takes a list of keys; write [{basis!r}]")
-        self._state(Validated(_AGENT.get(self._fallback), tuple(basis)))
+        keys = tuple(basis) if isinstance(basis, Iterable) else (basis,)
+        if not all(isinstance(key, str) for key in keys):
+            raise BadInput(f"{self._name()} calls validated({basis!r}): it takes a list of keys, which are texts")
+        self._state(Validated(_AGENT.get(self._fallback), keys))
 
     def halted(self, reason: str = "") -> None:
         """The system stops without acting."""
-        self._state(Halted(_AGENT.get(self._fallback), reason))
+        self._state(Halted(_AGENT.get(self._fallback), reason if type(reason) is str else str(reason)))
 
     # -- plumbing ---------------------------------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from fencecheck.errors import BadInput
 from fencecheck.run.adapter import AgentSystem, name_of
+from fencecheck.run.raised import said
 
 BUILT_IN = ("systems", "mutants")
 
@@ -82,9 +83,11 @@ def _from_module(where: str) -> Any:
     except ModuleNotFoundError as error:
         if error.name is not None and (where == error.name or where.startswith(error.name + ".")):
             raise BadInput(f"there is no module {where!r} on the import path: check the name, or give path/to/file.py:Class") from error
-        raise BadInput(f"module {where!r} fails to import: {type(error).__name__}: {error}") from error
-    except (Exception, SystemExit) as error:
-        raise BadInput(f"module {where!r} fails to import: {type(error).__name__}: {error}") from error
+        raise BadInput(f"module {where!r} fails to import: {said(error)}") from error
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        raise BadInput(f"module {where!r} fails to import: {said(error)}") from error
 
 
 def _is_file(path: Path) -> bool:
@@ -110,10 +113,11 @@ def _from_file(path: Path) -> Any:
     sys.path.insert(0, str(path.parent))
     try:
         spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:
-        del sys.modules[name]
-        line = _line_in(error, path)
-        raise BadInput(f"{path.name} fails to import: {type(error).__name__}: {error}{line}") from error
+    except BaseException as error:
+        sys.modules.pop(name, None)
+        if isinstance(error, KeyboardInterrupt):
+            raise
+        raise BadInput(f"{path.name} fails to import: {said(error)}{_line_in(error, path)}") from error
     finally:
         sys.path.remove(str(path.parent))
     return module

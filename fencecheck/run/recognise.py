@@ -36,6 +36,14 @@ def version_in(answer: Any, key: str, world: World, names: Mapping[Any, str]) ->
             return id
     for id in reversed(ids):
         record = world.records[id]
-        if not record.removed and any(part == record.value for part in seen):
+        if not record.removed and any(_equal(part, record.value) for part in seen):
             return id
     return None
+
+
+def _equal(one: Any, other: Any) -> bool:
+    """Whether they are; arrays and the like, whose comparison is neither true nor false, are not."""
+    try:
+        return bool(one == other)
+    except Exception:
+        return False

@@ -6,15 +6,18 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from msgspec.structs import replace
+
 from fencecheck.errors import BadInput, CouldNotRun, FencecheckError
 from fencecheck.history import Ended, Entry, Halted, History, points
 from fencecheck.interleaving import KINDS, Event, Interleaving
 from fencecheck.model import Scenario
-from fencecheck.run.adapter import RUNTIMES, AgentSystem, has_own_store, missing_hooks, name_of
+from fencecheck.run.adapter import OPTIONAL, RUNTIMES, AgentSystem, has_own_store, missing_hooks, name_of
 from fencecheck.run.faults import EpisodeOver, Restarted
 from fencecheck.run.kit import _AGENT, Kit
 from fencecheck.run.landing import Anchored, Landing
 from fencecheck.run.loops import Deadlock, runtime
+from fencecheck.run.raised import place, said
 from fencecheck.run.world import Prepared, World
 
 SystemLike = type[AgentSystem] | Callable[[], AgentSystem]
@@ -32,6 +35,7 @@ class Runner:
         scenario: the world.
         kinds: the kinds of event that the system can receive.
         missing: the other kinds, each with the hook that would enable it.
+        crashed_at: where the last crash was raised, as `file:line`.
 
     Raises:
         BadInput: the adapter cannot be used, with one sentence that says why.
@@ -50,6 +54,8 @@ class Runner:
         self.own_store = has_own_store(self._probe)
         self.missing = missing_hooks(self._probe)
         self.kinds = tuple(kind for kind in KINDS if kind not in self.missing)
+        self.crashed_at = ""
+        self._given = replace(self.scenario)  # has mappings of its own
         self._prepared = Prepared(self.scenario)
         self._opened: AgentSystem | None = None
         self._runtime = None if self._probe.runtime == "sync" else runtime(self._probe.runtime, self._probe.timeout_s)
@@ -237,20 +243,36 @@ class Runner:
         if kit._over is not None or isinstance(error, EpisodeOver):
             return Ended("stuck", f"waits for {kit._over or error}")
         halted = isinstance(error, system.halt_exceptions)
-        if not halted and not isinstance(error, Exception | Restarted) and type(error).__name__ != "CancelledError":
+        if not halted and self._is_not_of(system, error):
             raise error
         if kit._restart_at is not None or isinstance(error, Restarted):
             return None
         if halted:
-            return Ended("halted", f"{type(error).__name__}: {error}")
-        return Ended("crashed", f"{type(error).__name__}: {error}")
+            return Ended("halted", said(error))
+        self.crashed_at = place(error)
+        return Ended("crashed", said(error))
+
+    def _is_not_of(self, system: AgentSystem, error: BaseException) -> bool:
+        """Whether it means more than that the run has ended: an interrupt, an exit, what pytest raises, a coroutine that is closed."""
+        meant = isinstance(error, KeyboardInterrupt | SystemExit) or type(error).__module__.startswith("_pytest.")
+        return meant or (isinstance(error, GeneratorExit) and system.runtime != "sync")
+
+    def refuse_changes(self) -> None:
+        """Says that the system changed its scenario, which all episodes share.
+
+        Raises:
+            CouldNotRun: it did.
+        """
+        if self.scenario != self._given:
+            raise CouldNotRun(f"{self.name} changes its scenario while it runs, which all episodes share: change a copy of it")
 
     def _adapter_failed(self, where: str, error: BaseException) -> FencecheckError:
         if isinstance(error, FencecheckError):
             return error
         if isinstance(error, EpisodeOver | Restarted):
             return CouldNotRun(f"{self.name}: an event reached {where}, which is no part of an episode: call ports in run()")
-        return CouldNotRun(f"{self.name}: {where} failed before anything was tested: {type(error).__name__}: {error}")
+        at = place(error)
+        return CouldNotRun(f"{self.name}: {where} failed: {said(error)}{f' ({at})' if at else ''}")
 
     def _refuse_coroutine(self, method: str, answer: Any) -> None:
         if inspect.iscoroutine(answer):
@@ -294,7 +316,7 @@ def _checked(system: SystemLike) -> AgentSystem:
     try:
         probe = system()
     except Exception as error:
-        raise BadInput(f"{name} cannot be made without arguments: {type(error).__name__}: {error}") from error
+        raise BadInput(f"{name} cannot be made without arguments: {said(error)}") from error
     if not isinstance(probe, AgentSystem):
         raise BadInput(f"{name} makes a {type(probe).__name__}, not an adapter: let it inherit from fencecheck.AgentSystem")
     if type(probe).run is AgentSystem.run:
@@ -303,8 +325,19 @@ def _checked(system: SystemLike) -> AgentSystem:
         raise BadInput(f"{name}: runtime must be one of {', '.join(RUNTIMES)}, not {probe.runtime!r}")
     if probe.scenario is not None and not isinstance(probe.scenario, Scenario):
         raise BadInput(f"{name}: scenario must be a fencecheck.Scenario, not a {type(probe.scenario).__name__}")
+    _refuse_methods(name, probe)
     _refuse_attributes(name, probe)
     return probe
+
+
+def _refuse_methods(name: str, probe: AgentSystem) -> None:
+    """Says of a method or hook that it can never be called, or that its body would never run."""
+    for hook in ("setup", "run", "teardown", *OPTIONAL):
+        method = getattr(probe, hook, None)
+        if not callable(method) and (method is not None or hook not in OPTIONAL):
+            raise BadInput(f"{name}: {hook} must be a method, not {method!r}")
+        if inspect.isgeneratorfunction(method) or inspect.isasyncgenfunction(method):
+            raise BadInput(f"{name}: {hook}() has a yield in it, so that its body would never run: take the yield out")
 
 
 def _refuse_attributes(name: str, probe: AgentSystem) -> None:

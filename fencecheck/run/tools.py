@@ -36,7 +36,7 @@ def call(
         entry.depends_on, entry.declared = action.true_keys(sent), action.declared_keys(sent)
     recognise = getattr(landing.system, "versions_in", None)
     if recognise is not None:
-        entry.versions = {key: tuple(landing.version(id, key) for id in _several(ids)) for key, ids in recognise(sent).items()}
+        entry.versions = _recognised(landing, recognise(sent))
     landing.log.append(entry)
     fault = world.tool_faults.pop(action.tool, None) if world.tool_faults else None
     refusal = _refusal(landing, action, entry, fault)
@@ -108,7 +108,19 @@ def _versions(landing: Landing, ids: Mapping[str, Any] | None) -> dict[str, str]
         return None
     if not isinstance(ids, Mapping):
         raise BadInput(f"{name_of(landing.system)}: basis= and expect= are mappings of key to version id, not a {type(ids).__name__}")
-    return {key: landing.version(id, key) for key, id in ids.items()}
+    try:
+        named = {key: landing.version(id, key) for key, id in ids.items()}
+        hash(tuple(named.values()))
+    except TypeError as error:
+        raise BadInput(f"{name_of(landing.system)}: basis= and expect= map keys to version ids: {error}") from error
+    return named
+
+
+def _recognised(landing: Landing, ids: Any) -> dict[str, tuple[str, ...]]:
+    """What `versions_in` says."""
+    if not isinstance(ids, Mapping):
+        raise BadInput(f"{name_of(landing.system)}: versions_in() returns a mapping of key to version ids, not {ids!r}")
+    return {key: tuple(landing.version(id, key) for id in _several(ids)) for key, ids in ids.items()}
 
 
 def _carried_out(landing: Landing, name: str, plan: Any) -> str | None:
@@ -123,4 +135,4 @@ def _carried_out(landing: Landing, name: str, plan: Any) -> str | None:
 
 
 def _several(ids: Any) -> tuple[Any, ...]:
-    return (ids,) if isinstance(ids, str) else tuple(ids)
+    return tuple(ids) if isinstance(ids, list | tuple | set | frozenset) else (ids,)

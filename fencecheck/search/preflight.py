@@ -35,6 +35,7 @@ def preflight(runner: Runner, *, fresh_process: bool = True) -> list[str]:
         Nondeterministic: two runs of one interleaving differ.
     """
     first = runner.run()
+    runner.refuse_changes()
     _acts(runner, first)
     for key in runner.scenario.keys:
         if "update" in runner.kinds:
@@ -63,6 +64,7 @@ def still_the_same(runner: Runner, before: History) -> None:
     Raises:
         CouldNotRun: it is another.
     """
+    runner.refuse_changes()
     after = runner.run()
     at = first_difference(before, after)
     if at is not None:
@@ -76,11 +78,21 @@ def _acts(runner: Runner, history: History) -> None:
     if history.effects:
         return
     ended = history.ended
-    how = {"returned": "run() returned", "halted": "it halted", "crashed": "it crashed", "stuck": "it was stuck"}[ended.how]
+    if ended.how == "crashed":
+        raise CouldNotRun(_crashes(runner, ended.detail))
+    how = {"returned": "run() returned", "halted": "it halted", "stuck": "it was stuck"}[ended.how]
     detail = f" ({ended.detail})" if ended.detail else ""
     tried = any(type(entry) is Act for entry in history.entries)
     right = "its act had no effect" if tried else "call kit.act(...) where the system calls the outside"
     raise CouldNotRun(f"{runner.name} never acts, even without any event: {how}{detail}, so there is nothing to judge: {right}")
+
+
+def _crashes(runner: Runner, detail: str) -> str:
+    at = f" ({runner.crashed_at})" if runner.crashed_at else ""
+    right = "correct that first, in the system or in its adapter"
+    if "has no attribute 'kit'" in detail:
+        right = "call super().setup(kit) in setup()"
+    return f"{runner.name} crashes before it acts, even without any event: {detail}{at}, so there is nothing to judge: {right}"
 
 
 def _difference(one: History, two: History, at: int) -> str:

@@ -122,7 +122,18 @@ def test_a_hook_that_fails(hook: str) -> None:
         more += "\n    def true_head(self, key):\n        return None\n"
     name = hook.partition("(")[0]
     said = sentence("check", module(f"hook_{name}", NAIVE + more))
-    assert re.fullmatch(rf"Naive: {name}\(\) failed( before anything was tested)?: RuntimeError: the pool is closed", said)
+    assert re.fullmatch(rf"Naive: {name}\(\) failed: RuntimeError: the pool is closed( \(hook_{name}\.py:\d+\))?", said)
+
+
+@pytest.mark.parametrize("raised", ["BaseException('stop')", "GeneratorExit"])
+def test_what_is_no_exception_of_the_tool_leaves_no_traceback(raised: str) -> None:
+    assert sentence("check", module(f"m_{raised[0]}", f"raise {raised}\n")).startswith(f"m_{raised[0]}.py fails to import: {raised[:13]}")
+    setup = f"\n    def setup(self, kit):\n        raise {raised}\n"
+    assert sentence("check", module(f"n_{raised[0]}", NAIVE + setup)).startswith(f"unexpected {raised[:13]}")
+
+
+def test_a_sentence_has_an_end() -> None:
+    assert len(sentence("check", module("m_long", "raise ValueError('x' * 100_000)\n"))) < 2_100
 
 
 def test_a_system_that_is_not_deterministic() -> None:

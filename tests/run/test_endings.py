@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -408,7 +409,7 @@ def test_a_broken_setup_or_teardown_could_not_run(runtime: str, method: str) -> 
 
     with pytest.raises(CouldNotRun) as caught:
         run(body, runtime, **{method: broken})
-    assert str(caught.value) == f"Made: {method}() failed before anything was tested: Boom: no database"
+    assert re.fullmatch(rf"Made: {method}\(\) failed: Boom: no database \(test_endings\.py:\d+\)", str(caught.value))
 
 
 def test_halted_is_logged_with_its_agent() -> None:

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from fencecheck import Action, AgentSystem, Event, Scenario, Update
+from fencecheck import Action, AgentSystem, Event, Outage, Scenario, Update
 from fencecheck.errors import BadInput, CouldNotRun
 from fencecheck.faults import OwnerUnavailable
+from fencecheck.history import Halted, Pause, Seam
 from fencecheck.judge import judge
 from fencecheck.run.simulate import Runner
 from fencecheck.search.check import check
@@ -26,13 +27,64 @@ def running(body: Any, **attributes: Any) -> type[AgentSystem]:
         (lambda self: self.kit.act("ship", {}, plan={"to": "x"}), "Mine: kit.act('ship', plan=...) takes the record that"),
         (lambda self: self.kit.act("ship", {}, basis=["k@1"]), "Mine: basis= and expect= are mappings of key to version id, not a list"),
         (lambda self: self.kit.derive("plan", "k@1"), "Mine calls derive(..., 'k@1'): the parents are a list; write ['k@1']"),
+        (lambda self: self.kit.derive("plan", 3), "Mine calls derive(..., 3): the parents are a list of records, or of their ids"),
+        (lambda self: self.kit.derive("plan", key=3), "Mine calls derive(..., key=3): a key is a text"),
         (lambda self: self.kit.validated("k"), "Mine calls validated('k'): it takes a list of keys; write ['k']"),
+        (lambda self: self.kit.validated(3), "Mine calls validated(3): it takes a list of keys, which are texts"),
+        (lambda self: self.kit.validated([["k"]]), "Mine calls validated([['k']]): it takes a list of keys, which are texts"),
+        (
+            lambda self: self.kit.act("ship", {}, basis={"k": []}),
+            "Mine: basis= and expect= map keys to version ids: unhashable type: 'list'",
+        ),
+        (lambda self: self.kit.agent(3).__enter__(), "Mine calls agent(3): the name of an agent is a text"),
     ],
 )
 def test_an_argument_of_the_wrong_shape(body: Any, sentence: str) -> None:
     with pytest.raises(BadInput) as raised:
         Runner(running(body)).run()
     assert sentence in str(raised.value)
+
+
+def test_what_versions_in_returns() -> None:
+    act = lambda self: self.kit.act("ship", {})  # noqa: E731
+    with pytest.raises(BadInput, match=r"^Mine: versions_in\(\) returns a mapping of key to version ids, not 3$"):
+        Runner(running(act, versions_in=lambda self, args: 3)).run()
+    history = Runner(running(act, versions_in=lambda self, args: {"k": 3})).run()
+    assert history.effects[0].versions == {"k": (3,)}
+
+
+def test_a_fault_for_which_no_exception_is_made() -> None:
+    system = running(lambda self: self.kit.read("k"), fault_exceptions={OwnerUnavailable: lambda text: None})
+    with pytest.raises(BadInput, match=r"^Mine: fault_exceptions makes None of OwnerUnavailable: let it make an exception$"):
+        Runner(system).run((), (Event(0, Outage("o")),))
+
+
+@pytest.mark.parametrize("runtime", ["sync", "asyncio"])
+def test_labels_and_reasons_become_texts(runtime: str) -> None:
+    def run(self: AgentSystem) -> None:
+        self.kit.pause(3)  # type: ignore[arg-type]
+        self.kit.point(None)  # type: ignore[arg-type]
+        self.kit.halted(LookupError("gone"))  # type: ignore[arg-type]
+
+    async def awaited(self: AgentSystem) -> None:
+        await self.kit.aio.pause(3)  # type: ignore[arg-type]
+        await self.kit.aio.point(None)  # type: ignore[arg-type]
+        self.kit.halted(LookupError("gone"))  # type: ignore[arg-type]
+
+    history = Runner(running(run if runtime == "sync" else awaited, runtime=runtime)).run()
+    assert history.entries[:3] == [Pause("agent", "3"), Seam("agent", "None"), Halted("agent", "gone")]
+
+
+@pytest.mark.parametrize("method", ["setup", "run", "teardown", "replan", "true_head"])
+def test_a_method_that_can_never_run(method: str) -> None:
+    def generator(self: Any) -> Any:
+        yield
+
+    with pytest.raises(BadInput, match=rf"^Mine: {method} must be a method, not 3$"):
+        Runner(running(lambda self: None, **{method: 3}) if method != "run" else running(3))
+    bad = running(generator) if method == "run" else running(lambda self: None, **{method: generator})
+    with pytest.raises(BadInput, match=rf"^Mine: {method}\(\) has a yield in it, so that its body would never run: take the yield out$"):
+        Runner(bad)
 
 
 def test_a_record_given_as_parents() -> None:

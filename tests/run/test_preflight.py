@@ -74,7 +74,6 @@ CALL = "so there is nothing to judge: call kit.act(...) where the system calls t
     [
         (made.NeverActs, f"run() returned, {CALL}"),
         (made.Halts, f"it halted (not today), {CALL}"),
-        (made.Breaks, f"it crashed (ValueError: no model), {CALL}"),
         (made.Waits, f"it was stuck (waits for nothing: 3 points, the most that an episode may have (max_points)), {CALL}"),
         (made.IsRefused, "it halted, so there is nothing to judge: its act had no effect"),
     ],

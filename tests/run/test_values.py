@@ -132,6 +132,29 @@ def test_a_version_is_recognised_by_its_value_in_the_arguments(runtime: str, fir
 # -- arguments of act --------------------------------------------------------------------------------------------------------------
 
 
+class Array:
+    """Compares as arrays do: to an array, which is neither true nor false."""
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __eq__(self, other: object) -> Any:
+        return self
+
+    def __bool__(self) -> bool:
+        raise ValueError("the truth value of an array is ambiguous")
+
+
+def test_values_that_do_not_compare_are_no_evidence_and_hide_none() -> None:
+    async def body(io: Face) -> None:
+        read = await io.read(X)
+        await io.pause()
+        await io.act("go", {"embedding": Array(), "to": read.value})
+
+    for scenario in (world("tea", "coffee"), world(("tea", 1), ("coffee", 2))):
+        stale = judge(run(body, "sync", (Event(1, Update(X)),), scenario=scenario))
+        assert [finding.code for finding in stale.findings] == ["stale-act"]
+
+
 @each_runtime
 @pytest.mark.parametrize(
     ("args", "sent"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -97,7 +98,6 @@ NEVER = "Agent never acts, even without any event: {}, so there is nothing to ju
         ("pass", "run() returned"),
         ('kit.halted("no budget")', "it halted (no budget)"),
         ('raise Halt("no budget")', "it halted (Halt: no budget)"),
-        ("1 / 0", "it crashed (ZeroDivisionError: division by zero)"),
         (
             "while True: kit.point()",
             "it was stuck (waits for nothing: 2000 points, the most that an episode may have (max_points))",
@@ -106,6 +106,40 @@ NEVER = "Agent never acts, even without any event: {}, so there is nothing to ju
 )
 def test_a_system_that_never_acts(tmp_path: Path, run: str, how: str) -> None:
     assert said(agent(tmp_path, run)) == NEVER.format(how)
+
+
+@pytest.mark.parametrize(
+    ("run", "detail"),
+    [
+        ("1 / 0", "ZeroDivisionError: division by zero"),
+        ("kit.read([])", "TypeError: unhashable type: 'list'"),
+        ("import json; json.loads('')", "json.decoder.JSONDecodeError"),
+        ("raise StopIteration", "StopIteration"),
+        ("raise GeneratorExit", "GeneratorExit"),
+        ("raise BaseException('of their own')", "BaseException: of their own"),
+        ("raise type('Odd', (Exception,), {'__str__': lambda self: 1 / 0})", r"Odd (whose text cannot be made)"),
+    ],
+)
+def test_a_system_that_crashes_before_it_acts(tmp_path: Path, run: str, detail: str) -> None:
+    """The place is that of the system's own line, also where a library or a port raised."""
+    system = agent(tmp_path, run)
+    before, _, right = said(system).partition(", so there is nothing to judge: ")
+    assert right == "correct that first, in the system or in its adapter"
+    assert before.startswith(f"Agent crashes before it acts, even without any event: {detail.split('.')[-1]}")
+    assert re.search(rf"\({system.__module__}\.py:18\)$", before)
+
+
+def test_a_setup_that_does_not_keep_the_kit(tmp_path: Path) -> None:
+    after = """
+    def setup(self, kit):
+        self.seen = []
+    """
+    assert said(agent(tmp_path, ACT, after=after)).endswith("so there is nothing to judge: call super().setup(kit) in setup()")
+
+
+def test_a_system_that_changes_its_scenario(tmp_path: Path) -> None:
+    sentence = "Agent changes its scenario while it runs, which all episodes share: change a copy of it"
+    assert said(agent(tmp_path, "kit.scenario.values.clear()\n" + ACT)) == sentence
 
 
 def test_a_system_whose_act_never_has_an_effect(tmp_path: Path) -> None:

@@ -34,7 +34,8 @@ class AgentSystem:
         fault_exceptions: the kit's fault classes (`fencecheck.faults`) to the exceptions, or makers of them, that the system's own
             clients raise in their place.
         max_points: an episode with more points than this is `stuck`.
-        timeout_s: longest real time in seconds that one wait of an episode may take where time is real.
+        timeout_s: longest real time in seconds that one wait of an episode may take where time is real, and that may pass between two
+            points of a run; an episode that takes longer is `stuck`.
 
     Hooks that need no base method are looked up by name; a kind of event whose hook is missing is not sent:
         `publish(key, value)` commits a new version through the system's own store and returns its id, and `true_head(key)` returns the id

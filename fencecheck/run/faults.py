@@ -59,3 +59,10 @@ class Restarted(BaseException):
 
 class EpisodeOver(BaseException):
     """The episode cannot go on: a wait that never ends, or more points than the cap. Unwinds `run`."""
+
+
+class Overdue(EpisodeOver):
+    """The system ran on for so long without a port call that it was ended from outside."""
+
+    def __init__(self, why: str, place: str) -> None:
+        super().__init__(f"{why}, at {place}")

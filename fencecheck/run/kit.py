@@ -101,6 +101,10 @@ class Kit:
         self._log = []  # what is stated late goes nowhere
         self._landing = self._system = _CLOSED
 
+    @property
+    def _closed(self) -> bool:
+        return self._landing is _CLOSED
+
     def _stuck(self, waited_for: str) -> EpisodeOver:
         self._over = self._over or waited_for
         self._next = 0

@@ -10,6 +10,11 @@ _OURS = str(Path(__file__).parent.parent)
 _LIBRARIES = tuple({sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")})
 
 
+def is_library(file: str) -> bool:
+    """Whether a source file is fencecheck's own, or of a library: not of the system under test."""
+    return file.startswith((_OURS, "<", *_LIBRARIES))
+
+
 def said(error: BaseException) -> str:
     """Its kind and its text, where it has one: `KeyError: 'order'`."""
     kind = type(error).__name__
@@ -24,5 +29,5 @@ def place(error: BaseException) -> str:
     """`file:line` of where the system's own code raised it, or nothing: rather than where in a library, or in fencecheck."""
     frames = [(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(error.__traceback__)]
     theirs = [found for found in frames if not found[0].startswith((_OURS, "<"))]
-    own = [found for found in theirs if not found[0].startswith(_LIBRARIES)] or theirs
+    own = [found for found in theirs if not is_library(found[0])] or theirs
     return f"{Path(own[-1][0]).name}:{own[-1][1]}" if own else ""

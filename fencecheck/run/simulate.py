@@ -13,11 +13,12 @@ from fencecheck.history import Ended, Entry, Halted, History, points
 from fencecheck.interleaving import KINDS, Event, Interleaving
 from fencecheck.model import Scenario
 from fencecheck.run.adapter import OPTIONAL, RUNTIMES, AgentSystem, has_own_store, missing_hooks, name_of
-from fencecheck.run.faults import EpisodeOver, Restarted
+from fencecheck.run.faults import EpisodeOver, Overdue, Restarted
 from fencecheck.run.kit import _AGENT, Kit
 from fencecheck.run.landing import Anchored, Landing
 from fencecheck.run.loops import Deadlock, runtime
 from fencecheck.run.raised import place, said
+from fencecheck.run.watchdog import Watchdog
 from fencecheck.run.world import Prepared, World
 
 SystemLike = type[AgentSystem] | Callable[[], AgentSystem]
@@ -60,6 +61,8 @@ class Runner:
         self._opened: AgentSystem | None = None
         self._runtime = None if self._probe.runtime == "sync" else runtime(self._probe.runtime, self._probe.timeout_s)
         self._horizon: int | None = None
+        self._kit: Kit | None = None
+        self._watchdog = Watchdog(self.name, float(self._probe.timeout_s), lambda: self._kit)
         self._hooks_open = callable(getattr(self._probe, "open", None)) or callable(getattr(self._probe, "shutdown", None))
 
     @property
@@ -70,6 +73,7 @@ class Runner:
         return self._horizon
 
     def __enter__(self) -> Runner:
+        self._watchdog.start()
         return self
 
     def __exit__(self, *exc: object) -> None:
@@ -77,6 +81,7 @@ class Runner:
 
     def close(self) -> None:
         """Calls `shutdown()` of the worker, if it was opened, and closes the runtime."""
+        self._watchdog.stop()
         if self._opened is not None:
             self._call_once("shutdown", self._opened)
             self._opened = None
@@ -131,7 +136,7 @@ class Runner:
             instance, world, log, events=events, dropped=dropped, anchors=anchors, own_store=self.own_store, lines=noted
         )  # fmt: skip
         kit = Kit(world, landing, log, own_store=self.own_store, system=instance)
-        landing.kit = kit
+        landing.kit = self._kit = kit
         kit._next = landing.next_stop()
         episode = self._episode if self._runtime is None else self._awaited_episode
         ended = episode(instance, kit, landing)
@@ -155,6 +160,8 @@ class Runner:
             finally:
                 try:
                     self._refuse_coroutine("teardown", system.teardown())
+                except Overdue as error:
+                    raise self._adapter_failed("teardown()", error) from error
                 except (EpisodeOver, Restarted):
                     pass  # it called a port of an episode that is over
                 except Exception as error:
@@ -194,6 +201,8 @@ class Runner:
             finally:
                 try:
                     await loop.finish(lambda: _maybe(system.teardown()))
+                except Overdue as error:
+                    raise self._adapter_failed("teardown()", error) from error
                 except (EpisodeOver, Restarted):
                     pass  # it called a port of an episode that is over
                 except Exception as error:
@@ -269,6 +278,8 @@ class Runner:
     def _adapter_failed(self, where: str, error: BaseException) -> FencecheckError:
         if isinstance(error, FencecheckError):
             return error
+        if isinstance(error, Overdue):
+            return CouldNotRun(f"{self.name}: {where} does not end: {error}")
         if isinstance(error, EpisodeOver | Restarted):
             return CouldNotRun(f"{self.name}: an event reached {where}, which is no part of an episode: call ports in run()")
         at = place(error)

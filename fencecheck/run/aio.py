@@ -10,7 +10,6 @@ from fencecheck.history import Derive, Head, Pause, Read, Seam
 from fencecheck.model import Record
 from fencecheck.run import tools
 from fencecheck.run.kit import _AGENT
-from fencecheck.run.world import handed_out
 
 if TYPE_CHECKING:
     from fencecheck.run.kit import Kit
@@ -41,7 +40,7 @@ class AioPorts:
 
     async def record(self, id: str | Record, *, via: Callable[[], Any] | None = None) -> Any:
         """As `Kit.record`."""
-        about = id.id if type(id) is Record else self._kit._version(str(id))
+        about = self._kit._version(id)
         agent = await self._enter("record", about)
         return await self._drive(self._kit._fetch(agent, about, via))
 
@@ -55,7 +54,7 @@ class AioPorts:
         kit._log.append(Derive(agent, record.id, kit._in_event))
         if via is not None:
             await self._drive(kit._call(via, lambda: None))
-        return handed_out(record)
+        return kit._landing.handed_out(record)
 
     async def act(
         self,

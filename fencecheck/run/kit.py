@@ -144,7 +144,7 @@ class Kit:
             if id is not None:
                 self._log.append(Read(agent, key, id, "ok", self._in_event))
                 world.memory[agent, key] = id
-                return handed_out(world.records[id])
+                return self._landing.handed_out(world.records[id]) if self._own_store else handed_out(world.records[id])
         return self._drive(self._ask(Read, agent, key, timeout, via))
 
     def head(self, key: str, *, timeout: float | None = None, via: Callable[[], Any] | None = None) -> Any:
@@ -204,7 +204,7 @@ class Kit:
             self._log.append(port(agent, key, record.id, "ok", self._in_event))
             if port is Read:
                 world.memory[agent, key] = record.id
-        return handed_out(record) if port is Read else self._landing.own_id(record.id)
+        return self._landing.handed_out(record) if port is Read else self._landing.own_id(record.id)
 
     # -- what the system itself holds -------------------------------------------------------------------------------
 
@@ -223,12 +223,11 @@ class Kit:
             answer = yield from self._call(via, lambda: self._log.append(Memory(agent, key, None, self._in_event)))
             self._log.append(Memory(agent, key, version_in(answer, key, world, self._landing.names), self._in_event))
             return answer
-        first = world.versions[key][0] if key in world.versions else None
-        id = world.memory.get((agent, key), first)
+        id = world.remembered(agent, key)
         self._log.append(Memory(agent, key, id, self._in_event))
         if id is None:
             raise self._raise_as(faults.NotRemembered(f"{agent} remembers nothing of {key}"))
-        return handed_out(world.records[id])
+        return self._landing.handed_out(world.records[id])
 
     def record(self, id: str | Record, *, via: Callable[[], Any] | None = None) -> Any:
         """The record of that id, wherever it is stored.
@@ -236,14 +235,14 @@ class Kit:
         Raises:
             RecordMissing: it cannot be read, or never existed.
         """
-        about = id.id if type(id) is Record else self._landing.names.get(id, id) if self._own_store else id
+        about = self._version(id) if self._own_store else id.id if type(id) is Record else id
         agent = self._enter("record", about)  # type: ignore[arg-type]
         world = self._world
         if via is None and not world.lost and not world.corrupted:
             record = world.records.get(about)  # type: ignore[arg-type]
             if record is not None:
                 self._log.append(Fetch(agent, about, "ok", self._in_event))  # type: ignore[arg-type]
-                return handed_out(record)
+                return self._landing.handed_out(record) if self._own_store else handed_out(record)
         return self._drive(self._fetch(agent, about, via))  # type: ignore[arg-type]
 
     def _fetch(self, agent: str, id: str, via: Any) -> Generator[Any, Any, Any]:
@@ -257,7 +256,7 @@ class Kit:
             return answer
         served = world.corrupted.get(id)
         self._log.append(Fetch(agent, id, "ok" if served is None else "corrupt", self._in_event))
-        return handed_out(served if served is not None else world.records[id])
+        return self._landing.handed_out(served if served is not None else world.records[id])
 
     def derive(
         self, value: Any, parents: Iterable[str | Record] = (), key: str | None = None, *, via: Callable[[], Any] | None = None
@@ -277,14 +276,16 @@ class Kit:
         self._log.append(Derive(agent, record.id, self._in_event))
         if via is not None:
             self._drive(self._call(via, lambda: None))
-        return handed_out(record)
+        return self._landing.handed_out(record)
 
     def _parents(self, parents: Iterable[str | Record]) -> tuple[str, ...]:
         if isinstance(parents, str | Record):
             raise BadInput(f"{self._name()} calls derive(..., {parents!r}): the parents are a list; write [{parents!r}]")
         if not isinstance(parents, Iterable):
             raise BadInput(f"{self._name()} calls derive(..., {parents!r}): the parents are a list of records, or of their ids")
-        return tuple([p.id if type(p) is Record else self._version(p) for p in parents])
+        if self._own_store:
+            return tuple([self._version(p) for p in parents])
+        return tuple([p.id if type(p) is Record else str(p) for p in parents])
 
     def _name(self) -> str:
         return name_of(self._system)
@@ -376,7 +377,7 @@ class Kit:
         return AioPorts(self)
 
     def _version(self, id: Any) -> str:
-        return str(self._landing.names.get(id, id)) if self._own_store else str(id)
+        return str(self._landing.version(id, id.key if type(id) is Record else None))
 
     def _call(self, via: Callable[[], Any], failed: Callable[[], None]) -> Generator[Any, Any, Any]:
         """Calls the system's own function; `failed` logs what it did if it raises."""

@@ -29,7 +29,9 @@ from fencecheck.interleaving import (
 from fencecheck.model import Action, Record
 from fencecheck.run import faults
 from fencecheck.run.faults import Restarted
-from fencecheck.run.world import World, handed_out, snapshot
+from fencecheck.run.raised import place, said
+from fencecheck.run.recognise import equal
+from fencecheck.run.world import ANYONE, World, handed_out, snapshot
 
 if TYPE_CHECKING:
     from fencecheck.run.kit import Kit
@@ -89,6 +91,8 @@ class Landing:
         self._lines = lines
         self._declared: dict[str, tuple[str, ...]] = {}
         self._pending: list[tuple[int, What]] = []
+        self._written: set[str] = set()  # versions that the system committed itself, whose values are not known
+        self._seeding = False  # before the run there is nothing that could halt
         self.waits: list[str] = []  # what awaited ports wait for without an end
 
     # -- arriving at a point ----------------------------------------------------------------------------------------
@@ -171,9 +175,12 @@ class Landing:
                 answer = yield ("await", answer)
         except Exception as error:
             meant = (FencecheckError, faults.Fault, *self.system.halt_exceptions)
-            if isinstance(error, meant) or isinstance(error.__cause__, faults.Fault):
+            if isinstance(error, FencecheckError) or (
+                not self._seeding and (isinstance(error, meant) or isinstance(error.__cause__, faults.Fault))
+            ):
                 raise
-            raise CouldNotRun(f"{type(self.system).__qualname__}: {name}() failed: {type(error).__name__}: {error}") from error
+            at = place(error)
+            raise CouldNotRun(f"{self._name_of()}: {name}() failed: {said(error)}{f' ({at})' if at else ''}") from error
         finally:
             self.kit._hooked(False)
         return answer
@@ -199,12 +206,37 @@ class Landing:
     def publish(self, key: str, value: Any, removed: bool = False) -> Generator[Any, Any, str]:
         """Commits a version through the system's own store and names it."""
         own_id = yield from (self._hook("remove", key) if removed else self._hook("publish", key, snapshot(value)))
-        if own_id is None:
-            own_id = yield from self._hook("true_head", key)
+        head = yield from self._hook("true_head", key)
+        own_id = head if own_id is None else own_id
+        self._refuse_no_version(key, value, own_id, head, removed)
         id = self.world.commit(key, value, removed=removed).id
         self._name(key, own_id, id)
         self._truths[key] = id
         return id
+
+    def _refuse_no_version(self, key: str, value: Any, own_id: Any, head: Any, removed: bool) -> None:
+        """Says that nothing was committed, since the update would have been none; a store may name versions by their content.
+
+        Raises:
+            CouldNotRun: the id is none, or one that another value had, or not that of the head.
+        """
+        hook = "remove" if removed else "publish"
+        said_so = f"{self._name_of()}: {hook}({key!r}{'' if removed else ', ...'}) returned {own_id!r}"
+        if removed and head is None:
+            return
+        if own_id is None:
+            raise CouldNotRun(f"{said_so}, and true_head({key!r}) then too: return the id of the version that it committed")
+        try:
+            known = self.names.get((key, own_id))
+        except TypeError:
+            raise CouldNotRun(f"{said_so}, which cannot be told from other ids: return a text or a number") from None
+        if own_id != head:
+            raise CouldNotRun(f"{said_so}, but true_head({key!r}) then {head!r}: commit the version, and let both return its id")
+        if known is not None and known not in self._written and (removed or not equal(self.world.records[known].value, value)):
+            raise CouldNotRun(f"{said_so}, the id of an earlier version with another value: return that of the version that it committed")
+
+    def _name_of(self) -> str:
+        return type(self.system).__qualname__
 
     def _name(self, key: str, own_id: Any, id: str) -> None:
         self.names[key, own_id] = self.names[own_id] = id
@@ -215,12 +247,14 @@ class Landing:
         id = world.heads.get(key)
         if id is None:
             return False
-        agents = dict.fromkeys([*world.prepared.scenario.agents, *(agent for agent, _ in world.memory)])
-        old = {agent: world.memory.get((agent, key), world.versions[key][0]) for agent in agents}
-        for agent in agents:
+        acted = (getattr(entry, "agent", ANYONE) for entry in self.log)
+        agents = dict.fromkeys([*world.prepared.scenario.agents, *self.kit._named, *acted, *(agent for agent, _ in world.memory)])
+        agents.pop(ANYONE, None)
+        old = {agent: world.remembered(agent, key) for agent in agents}
+        for agent in (*agents, ANYONE):
             world.memory[agent, key] = id
         entry.version = id
-        yield from self._hook("deliver", key, handed_out(world.records[id]))
+        yield from self._hook("deliver", key, self.handed_out(world.records[id]))
         return any(before != id for before in old.values())
 
     def _replan(self, what: Replan, entry: Landed) -> Steps:
@@ -279,6 +313,7 @@ class Landing:
                 # no value that another version has: what the system wrote is not known
                 id = self.world.commit(key, f"{key} version {len(self.world.versions[key]) + 1}, written by the system").id
                 self._name(key, own_id, id)
+                self._written.add(id)
             if self._truths.get(key) != id:
                 self._truths[key] = id
                 self.world.heads[key] = id
@@ -286,6 +321,7 @@ class Landing:
 
     def seed(self) -> Generator[Any, Any, None]:
         """Publishes the first version of each key whose head the system's own store does not hold yet."""
+        self._seeding = True
         for key in self.world.prepared.scenario.keys:
             value = self.world.prepared.scenario.value_of(key, 1)
             own_id = yield from self._hook("true_head", key)
@@ -294,16 +330,28 @@ class Landing:
             else:
                 self._truths[key] = self.world.commit(key, value).id
                 self._name(key, own_id, self._truths[key])
+        self._seeding = False
 
     def own_id(self, id: str) -> Any:
         """The store's own id of a version, or the version itself where the kit is the store."""
         return self._own_ids.get(id, id)
 
+    def handed_out(self, record: Record) -> Record:
+        """What a system is given of a record: in its own store's ids, where they name one version only."""
+        if not self.own_store:
+            return handed_out(record)
+        id = self._own_ids.get(record.id, record.id) if record.key is not None else record.id
+        parents = tuple(self._unambiguous(parent) for parent in record.parents)
+        return Record(id, record.key, snapshot(record.value), parents, record.supersedes, record.removed)
+
+    def _unambiguous(self, id: str) -> Any:
+        own_id = self._own_ids.get(id, id)
+        return own_id if self.names.get(own_id) == id else id
+
     def unawaitable(self) -> CouldNotRun:
         """What is said where an async function was given to a port that cannot await."""
-        name = type(self.system).__qualname__
         return CouldNotRun(
-            f"{name}: an async hook or via= function was reached from a port that is not awaited: use `await kit.aio....` there"
+            f"{self._name_of()}: an async hook or via= function was reached from a port that is not awaited: use `await kit.aio....` there"
         )
 
     # -- the scenario, as this episode has it ------------------------------------------------------------------------
@@ -318,7 +366,7 @@ class Landing:
         if action is None:
             known = ", ".join(self.world.prepared.actions)
             raise BadInput(
-                f"{type(self.system).__qualname__} acts {name!r}, which its scenario does not list (actions: {known}): add Action({name!r}, ...)"
+                f"{self._name_of()} acts {name!r}, which its scenario does not list (actions: {known}): add Action({name!r}, ...)"
             )
         return action
 
@@ -334,7 +382,8 @@ class Landing:
 
     def version(self, id: Any, key: str | None = None) -> Any:
         """The name that the history uses for a version id, or for the record of it."""
-        id = id.id if type(id) is Record else id
+        if type(id) is Record:
+            id, key = id.id, key if key is not None else id.key
         return self.names.get((key, id), self.names.get(id, id)) if self.own_store else id
 
 

@@ -7,6 +7,9 @@ from typing import Any
 
 from fencecheck.run.world import World
 
+_WEAK = frozenset({int, float, bool, type(None)})
+"""Types whose values can be inside an answer by chance."""
+
 
 def parts(value: Any, depth: int = 8) -> Iterator[Any]:
     """`value` and everything inside it: of mappings, lists, tuples and objects with attributes, down to `depth`."""
@@ -27,21 +30,30 @@ def parts(value: Any, depth: int = 8) -> Iterator[Any]:
 
 
 def version_in(answer: Any, key: str, world: World, names: Mapping[Any, str]) -> str | None:
-    """The version of `key` that `answer` carries, the newest where it carries several, or None."""
+    """The version of `key` that `answer` carries, the newest where it carries several, or None.
+
+    A number among its parts can be a version or a quantity. So it counts only where nothing better tells: the answer itself being an id,
+    a text that is one, or a published value; and among several numbers those of a version whose value is there too.
+    """
     ids = world.versions.get(key, ())
     seen = list(parts(answer))
-    named = [names.get((key, part), part) for part in seen if isinstance(part, str | int)]
-    for id in reversed(ids):
-        if id in named:
-            return id
-    for id in reversed(ids):
-        record = world.records[id]
-        if not record.removed and any(_equal(part, record.value) for part in seen):
-            return id
-    return None
+    whole = {names.get((key, answer), answer)} if _is_id(answer) else set()
+    texts = {names.get((key, part), part) for part in seen if isinstance(part, str)}
+    numbers = {names.get((key, part)) for part in seen if type(part) is int}
+    values = [id for id in ids if not world.records[id].removed and any(equal(part, world.records[id].value) for part in seen)]
+    strong = [id for id in values if type(world.records[id].value) not in _WEAK]
+    found: list[str] = []
+    for kind in (whole, texts, strong, numbers, values):
+        of_kind = [id for id in ids if id in kind and (not found or id in found)]
+        found = of_kind or found
+    return found[-1] if found else None
 
 
-def _equal(one: Any, other: Any) -> bool:
+def _is_id(answer: Any) -> bool:
+    return isinstance(answer, str) or type(answer) is int
+
+
+def equal(one: Any, other: Any) -> bool:
     """Whether they are; arrays and the like, whose comparison is neither true nor false, are not."""
     try:
         return bool(one == other)

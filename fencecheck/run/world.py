@@ -8,6 +8,8 @@ from typing import Any
 from fencecheck.interleaving import CorruptHow
 from fencecheck.model import Action, Record, Scenario
 
+ANYONE = ""
+"""Stands in a memory for each agent that was not heard of when something was delivered."""
 _ATOMS = frozenset({str, int, float, bool, type(None), bytes})
 
 
@@ -106,6 +108,11 @@ class World:
         """A record of another key, for an owner that has only one key to answer for."""
         other = f"{key}/other"
         return self.records.setdefault(version_id(other, 1), Record(version_id(other, 1), other, f"{other} version 1"))
+
+    def remembered(self, agent: str, key: str) -> str | None:
+        """The version of `key` that `agent` remembers: what it read or what was delivered, at first the first one; None after a restart."""
+        first = self.versions[key][0] if key in self.versions else None
+        return self.memory.get((agent, key), self.memory.get((ANYONE, key), first))
 
     def fresh_value(self, key: str) -> Any:
         """The value of the version that comes next."""

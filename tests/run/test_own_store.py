@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import re
 import sqlite3
 import tempfile
 from pathlib import Path
@@ -11,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from fencecheck.errors import BadInput
+from fencecheck.errors import BadInput, CouldNotRun
+from fencecheck.fence import Halt, PlanFence
 from fencecheck.history import Act, Ended, Head, Landed, Read, Truth
 from fencecheck.interleaving import Deliver, Event, MissingParent, Replan, Restart, Update
 from fencecheck.judge import judge
@@ -20,7 +22,9 @@ from fencecheck.run import faults
 from fencecheck.run.adapter import AgentSystem, missing_hooks
 from fencecheck.run.faults import MALFORMED
 from fencecheck.run.kit import Kit
+from fencecheck.run.recognise import version_in
 from fencecheck.run.simulate import Runner
+from fencecheck.run.world import Prepared, World
 from fencecheck.search.check import check
 
 X, Y = "x", "y"
@@ -281,6 +285,134 @@ def test_half_a_store_is_none(there: str, missing: str) -> None:
     assert str(caught.value) == f"Half defines {there}() but not {missing}(): a system with its own store needs both"
     with pytest.raises(BadInput):
         missing_hooks(half())
+
+
+# -- what a store must not say ---------------------------------------------------------------------------------------------------------
+
+
+def refused(events: tuple[Event, ...] = (Event(2, Update(X)),), **attributes: Any) -> str:
+    with pytest.raises(CouldNotRun) as caught, Runner(kind(**attributes)) as runner:
+        runner.run((), events)
+    return str(caught.value)
+
+
+def says(head: Any) -> Any:
+    """A `publish` that commits, and returns what `head` makes of the key and the real id."""
+    return lambda self, key, value: head(key, self.store.put(key, value))
+
+
+def test_an_id_that_names_an_earlier_version() -> None:
+    sentence = (
+        "Keeps: publish('x', ...) returned 1, the id of an earlier version with another value: return that of the version that it committed"
+    )
+
+    def put(self: Any, key: str, value: Any) -> Any:
+        self.store.rows[key] = (1, value)
+        return 1
+
+    assert refused(publish=put) == sentence
+
+
+def test_an_update_that_reaches_no_store() -> None:
+    def publish(self: Any, key: str, value: Any) -> Any:
+        return self.store.put(key, value) if key not in self.store.rows else 99
+
+    assert refused(publish=publish) == (
+        "Keeps: publish('x', ...) returned 99, but true_head('x') then 100: commit the version, and let both return its id"
+    )
+    silent = "Keeps: publish('x', ...) returned None, and true_head('x') then too: return the id of the version that it committed"
+    assert refused(publish=lambda self, key, value: None) == silent
+
+
+def test_an_id_of_another_type_than_the_heads() -> None:
+    assert refused(publish=says(lambda key, id: str(id))) == (
+        "Keeps: publish('x', ...) returned '100', but true_head('x') then 100: commit the version, and let both return its id"
+    )
+    assert refused(publish=says(lambda key, id: [id])).endswith("which cannot be told from other ids: return a text or a number")
+
+
+def test_an_id_of_the_same_content_is_no_mistake() -> None:
+    with Runner(kind(ids="content")) as runner:
+        history = runner.run((), (Event(1, Update(X)), Event(2, Update(X, "earlier"))))
+    assert len(history.fired) == 2
+
+
+@pytest.mark.parametrize("hook", ["true_head", "publish"])
+@pytest.mark.parametrize("error", [faults.OwnerUnavailable, LookupError])
+def test_a_hook_that_raises_before_the_run_is_named(hook: str, error: type[Exception]) -> None:
+    def broken(self: Any, *args: Any) -> None:
+        raise error("no such row")
+
+    said = refused(halt_exceptions=(faults.Fault, LookupError), **{hook: broken})
+    assert re.fullmatch(rf"Keeps: {hook}\(\) failed: {error.__name__}: no such row \(test_own_store\.py:\d+\)", said)
+
+
+# -- ids of the store, whoever reads ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ids", ["serial", "row number", "hash"])
+def test_a_record_carries_the_id_that_the_head_has(ids: str) -> None:
+    def run(self: Any) -> None:
+        order = self.kit.read(X)
+        assert order.id == self.kit.head(X) == self.kit.memory(X).id == self.store.rows[X][0]
+        plan = self.kit.derive({"drink": order.value}, [order])
+        self.kit.pause()
+        if self.kit.head(X) != order.id:
+            self.kit.halted("changed")
+            return
+        self.kit.validated([X])
+        self.kit.act("go", {}, plan=plan, expect={X: order.id})
+
+    scenario = Scenario(owners={"a": [X], "b": [Y]}, actions=[Action("go", [X])])
+    with Runner(kind(run=run, ids=ids, scenario=scenario)) as runner:
+        still, changed = runner.run(), runner.run((), (Event(4, Update(X)),))
+    assert still.records["p1"].parents == ("x@1",)
+    assert still.effects[0].expect == {X: "x@1"}
+    assert judge(still).findings == []
+    assert changed.ended == Ended("halted", "changed")
+
+
+def test_the_fence_holds_on_the_kits_own_reads() -> None:
+    def run(self: Any) -> None:
+        kit = self.kit
+        make = lambda records: kit.derive({"drink": records[X].value}, list(records.values()))  # noqa: E731
+        plan = make({X: kit.read(X, timeout=1.0)})
+        kit.pause("approval")
+        fence = PlanFence(kit.record, lambda key: kit.head(key, timeout=1.0), lambda plan, changed: make(changed), kit.validated)
+        cleared = fence.clear(plan, kit.declared("go")).plan
+        kit.act("go", cleared.value, plan=cleared)
+
+    scenario = Scenario(owners={"a": [X], "b": [Y]}, actions=[Action("go", [X])], values={X: ("tea", "coffee", "cocoa")})
+    system = kind(run=run, ids="hash", scenario=scenario, halt_exceptions=(faults.Fault, Halt))
+    with Runner(system) as runner:
+        judged = [judge(runner.run((), events)) for events in ((), (Event(2, Update(X)),))]
+    assert [(found.outcome, found.recovered, found.findings) for found in judged] == [("completed", False, []), ("completed", True, [])]
+
+
+# -- which version an answer carries ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("answer", "version"),
+    [
+        (2, "x@2"),
+        ({"version": 1, "quantity": 2, "drink": "tea"}, "x@1"),
+        ({"version": 2, "quantity": 1, "drink": "coffee"}, "x@2"),
+        ({"version": 3, "drink": "tea"}, "x@3"),
+        ({"version": 2, "active": True}, "x@2"),
+        ({"active": True}, None),
+        ({"version": 2}, "x@2"),
+        ({"was": "tea", "drink": "coffee", "version": 2}, "x@2"),
+        (True, None),
+    ],
+)
+def test_numbers_are_ids_only_where_nothing_better_tells(answer: Any, version: str | None) -> None:
+    """Three versions of x, numbered from 1: tea, coffee, tea again."""
+    world = World(Prepared(WORLD), own_store=True)
+    for value in ("tea", "coffee", "tea"):
+        world.commit(X, value)
+    names = {(X, number): f"x@{number}" for number in (1, 2, 3)}
+    assert version_in(answer, X, world, names) == version
 
 
 # -- on a real file ------------------------------------------------------------------------------------------------------------------

@@ -209,6 +209,36 @@ def test_each_agent_has_a_memory_of_its_own_and_a_delivery_reaches_all(runtime: 
     assert got == ["x@1", "x@2", "x@2"]
 
 
+@each_runtime
+@pytest.mark.parametrize("heard_of", ["before", "never before"])
+def test_a_delivery_reaches_agents_that_the_scenario_does_not_list_and_that_never_read(runtime: str, heard_of: str) -> None:
+    got: list[Any] = []
+
+    async def body(io: Face) -> None:
+        if heard_of == "before":
+            with io.agent("executor"):
+                await io.pause()
+        await io.read(X)
+        await io.pause()
+        with io.agent("executor"):
+            got.append((await io.memory(X)).id)
+
+    at = 2 if heard_of == "before" else 1
+    history = run(body, runtime, (Event(at, Update(X)), Event(at, Deliver(X))))
+    assert (got, len(history.fired)) == (["x@2"], 2)
+
+
+@each_runtime
+def test_a_delivery_that_only_an_unlisted_agent_notices_fires_where_it_asks(runtime: str) -> None:
+    async def body(io: Face) -> None:
+        await io.read(X)  # the agent knows by itself
+        with io.agent("executor"):
+            assert (await io.memory(X)).id == "x@2"
+
+    history = run(body, runtime, (Event(0, Update(X)), Event(1, Deliver(X))))
+    assert len(history.fired) == 2
+
+
 # -- records ----------------------------------------------------------------------------------------------------------------------
 
 

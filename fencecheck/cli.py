@@ -221,11 +221,11 @@ def _checked(name: str, system: SystemLike, **options: Any) -> Report:
         return check(system, **options)
 
 
-def _load(name: str) -> SystemLike:
+def _load(name: str, near: Path | None = None) -> SystemLike:
     from fencecheck.run.loading import load
 
     with _no_exit():
-        return load(name)
+        return load(name, near)
 
 
 def _usable(system: SystemLike, scenario: Scenario | None) -> None:
@@ -276,7 +276,7 @@ def replay(case: Path, system: str | None) -> None:
     from fencecheck.search.replay import replay
 
     stored = load_case(case)
-    target = _load(system or stored.system)
+    target = _load(system) if system is not None else _load(stored.system, case.parent)
     with _no_exit():
         result = replay(stored, target)
     _print(lambda width: replay_lines(name_of(target), result, width))

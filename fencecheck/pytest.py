@@ -45,7 +45,7 @@ def suite(
     fail_on: Iterable[str] = (),
     assume_broken: Iterable[str] = (),
 ) -> Callable[..., None]:
-    """A test function that checks a system, once with each engine. To be bound to a name that pytest collects, in a module.
+    """A test function that checks a system, once with each engine. To be bound to a name that pytest collects, in a module or a class.
 
     Args:
         system: an adapter class, a function that makes an adapter, or the name of one as the command line takes it.
@@ -61,7 +61,7 @@ def suite(
             target = load(system) if isinstance(system, str) else system
             _pass_or_fail(_checked(target, engine, scenario=scenario, fail_on=fails, assume_broken=broken, **options))
 
-    return test_fence
+    return staticmethod(test_fence)  # in a class it takes no `self`
 
 
 def assert_fixed(case: Case, system: SystemLike | str, *, root: Path | None = None) -> None:

@@ -32,19 +32,25 @@ def save(report: Report, directory: Path, system: str | None = None) -> None:
     """
     for failure in report.failures:
         case = case_of(report, failure)
-        case = replace(case, system=_portable(system or case.system))
+        named = system or case.system
+        case = replace(case, system=_portable(named, directory))
         path = save_case(case, directory)
         name = test_name(path)
         test = directory / f"{name}.py"
-        write(test, test_file(case, failure, name, directory))
+        write(test, test_file(case, failure, name, directory, named))
         failure.case, failure.test = str(path), str(test)
 
 
-def _portable(system: str) -> str:
-    """A file below the working directory by its path from there."""
+def _portable(system: str, directory: Path) -> str:
+    """A file by its path from the nearest folder that holds the case too: from wherever it is replayed, it is looked for upwards from the case.
+
+    Where the two share no folder but the root, by its absolute path.
+    """
     where, colon, attribute = system.rpartition(":")
-    if where.endswith(".py") and Path(where).is_absolute() and Path(where).is_relative_to(Path.cwd()):
-        where = Path(where).relative_to(Path.cwd()).as_posix()
+    if where.endswith(".py"):
+        file, folder = Path(where).resolve(), directory.resolve()
+        shared = next(one for one in (folder, *folder.parents) if file.is_relative_to(one) or one == one.parent)
+        where = file.as_posix() if shared == shared.parent else file.relative_to(shared).as_posix()
     return f"{where}{colon}{attribute}"
 
 
@@ -53,15 +59,16 @@ def test_name(case: Path) -> str:
     return "test_" + re.sub(r"\W+", "_", case.stem)
 
 
-def test_file(case: Case, failure: Failure, name: str, directory: Path) -> str:
+def test_file(case: Case, failure: Failure, name: str, directory: Path, system: str) -> str:
     """The source of the test.
 
     Args:
         name: of the test function.
         directory: where the file will stand.
+        system: how the system is named from the working directory.
     """
     said = f"{case.system}, {case.code}: {Names(failure.history).readable(case.message)}"
-    target, root = _target(case.system, directory)
+    target, root = _target(system, directory)
     used = sorted({type(part).__name__ for part in _structs(case)} - {"AnchoredEvent", "Case"})
     imports = [f"from fencecheck import {', '.join(used)}"] if used else []
     events = ", ".join(sorted({type(part).__name__ for part in _structs(case) if isinstance(part, AnchoredEvent | Case)}))

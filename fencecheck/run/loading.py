@@ -6,6 +6,7 @@ import importlib
 import importlib.util
 import inspect
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,11 @@ from fencecheck.run.raised import said
 BUILT_IN = ("systems", "mutants")
 
 
-def load(name: str) -> type[AgentSystem]:
+def load(name: str, near: Path | None = None) -> type[AgentSystem]:
     """The adapter class of that name.
+
+    Args:
+        near: a folder from which files and packages are looked for first, upwards: that of a stored case.
 
     Raises:
         BadInput: there is none, or its module fails to import (its own error is shown).
@@ -26,7 +30,8 @@ def load(name: str) -> type[AgentSystem]:
         where, _, attribute = name.rpartition(":")
         if not where or not attribute:
             raise BadInput(f"{name!r} names no system: give package.module:Class or path/to/file.py:Class")
-        module = _from_file(Path(where)) if where.endswith(".py") else _from_module(where)
+        above = () if near is None else (near.resolve(), *near.resolve().parents)
+        module = _from_file(_first(Path(where), above)) if where.endswith(".py") else _from_module(where, above)
         found = module
         for part in attribute.split("."):
             if not hasattr(found, part):
@@ -73,11 +78,20 @@ def reference(system: Any) -> str | None:
     return f"{module}:{qualname}" if module != "__main__" and "." in module else f"{file}:{qualname}"
 
 
-def _from_module(where: str) -> Any:
+def _first(path: Path, folders: Iterable[Path]) -> Path:
+    """The first file of that path from one of these folders; where there is none, from the working directory."""
+    return next((folder / path for folder in folders if _is_file(folder / path)), path)
+
+
+def _from_module(where: str, above: Iterable[Path] = ()) -> Any:
     if not all(part.isidentifier() for part in where.split(".")):
         raise BadInput(f"{where!r} is no name of a module: give package.module:Class, or path/to/file.py:Class")
     if str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
+    top = where.partition(".")[0]
+    holds = next((folder for folder in above if _is_file(folder / f"{top}.py") or _is_file(folder / top / "__init__.py")), None)
+    if holds is not None and top not in sys.modules and importlib.util.find_spec(top) is None:
+        sys.path.insert(0, str(holds))
     try:
         return importlib.import_module(where)
     except ModuleNotFoundError as error:

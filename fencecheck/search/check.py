@@ -81,6 +81,7 @@ def check(
         "reaches the world through ports only (not checkable)",
         "compares versions for identity only (not checkable)",
     ]
+    report.seed = seed if engine == "explore" else None
     report.seconds = time.perf_counter() - started
     return report
 

@@ -52,6 +52,7 @@ def case_of(report: Report, failure: Failure) -> Case:
         failure.code,
         failure.finding.key,
         failure.finding.message,
+        report.seed,
     )
 
 

@@ -65,6 +65,7 @@ class Report(Struct):
         assumed: what the verdict rests on, each with how it was checked.
         runtime: the runtime of the system.
         own_scenario: whether the system brings its scenario.
+        seed: where the search began, if it was drawn.
         seconds: how long it took.
     """
 
@@ -87,6 +88,7 @@ class Report(Struct):
     reference: str | None = None
     runtime: str = "sync"
     own_scenario: bool = False
+    seed: int | None = None
     seconds: float = 0.0
 
     @property

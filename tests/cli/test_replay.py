@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import os
+import sys
 from pathlib import Path
 
 import pytest
 
 from .made import FENCED, HEAD, NAIVE, RUN, fencecheck, sentence
+
+NUMBERS = itertools.count()
 
 
 @pytest.fixture
@@ -43,6 +48,52 @@ def test_an_unrelated_port_call_changes_nothing(case: Path) -> None:
     result = fencecheck("replay", case, "--system", variant("more", HEAD + more))
     assert result.exit_code == 1
     assert "before point 4, act ship: orders commits order/1 r2" in result.stdout
+
+
+@pytest.mark.parametrize("start", [".", "agents", "elsewhere/deep"])
+@pytest.mark.parametrize("save", ["cases", "tests/cases"])
+@pytest.mark.parametrize("system", ["agents/naive_{}.py:Naive", "pack_{}.naive:Naive"])
+def test_it_replays_from_any_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, start: str, save: str, system: str) -> None:
+    """Saved from one folder of a repository, replayed from another one; nothing of where the repository stands is stored."""
+    number = next(NUMBERS)
+    for folder in ("agents", f"pack_{number}", "elsewhere/deep"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / f"pack_{number}" / "__init__.py").touch()
+    for file in (f"agents/naive_{number}.py", f"pack_{number}/naive.py"):
+        (tmp_path / file).write_text(NAIVE)
+    monkeypatch.setattr("sys.path", [*sys.path])
+    monkeypatch.chdir(tmp_path / start)
+    named = system.format(number)
+    from_here = os.path.relpath(tmp_path, Path.cwd())
+    if named.startswith("pack"):
+        monkeypatch.chdir(tmp_path)  # where a module can be imported from
+        from_here = "."
+    fencecheck("check", named if named.startswith("pack") else f"{from_here}/{named}", "--max-events", 1, "--save", f"{from_here}/{save}")
+    (found,) = (path for path in (tmp_path / save).glob("*.json") if json.loads(path.read_text())["code"] == "stale-act")
+    assert json.loads(found.read_text())["system"] == named
+    for name in [name for name in sys.modules if name.startswith(f"pack_{number}")]:
+        del sys.modules[name]
+    monkeypatch.setattr("sys.path", [path for path in sys.path if not path.startswith(str(tmp_path))])
+    for folder in (".", "elsewhere/deep", save):
+        monkeypatch.chdir(tmp_path / folder)
+        assert fencecheck("replay", os.path.relpath(found)).exit_code == 1
+    monkeypatch.chdir("/")
+    assert fencecheck("replay", found).exit_code == 1
+
+
+def test_a_file_of_the_same_name_here_is_not_the_one_that_is_meant(case: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "naive.py").write_text("raise ValueError('not this one')")
+    monkeypatch.chdir(tmp_path / "other")
+    assert fencecheck("replay", Path("..") / case).exit_code == 1
+
+
+def test_the_seed_of_a_drawn_case_is_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("naive.py").write_text(NAIVE)
+    for engine, seed in (("explore", 7), ("exhaust", None)):
+        fencecheck("check", "naive.py:Naive", "--engine", engine, "--seed", 7, "--save", engine)
+        assert {json.loads(path.read_text())["seed"] for path in Path(engine).glob("*.json")} == {seed}
 
 
 def test_a_stale_case(case: Path) -> None:

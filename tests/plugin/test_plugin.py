@@ -223,6 +223,28 @@ def test_suites(pytester: pytest.Pytester, run: Run) -> None:
     result.stdout.no_fnmatch_line("*def test_fence*")
 
 
+def test_suites_in_a_class(pytester: pytest.Pytester, run: Run) -> None:
+    pytester.makepyfile(
+        test_class="""
+from shop import Fenced, Naive
+from fencecheck.pytest import suite
+
+class TestAgents:
+    test_fenced = suite(Fenced, engine="exhaust", max_events=1)
+    test_naive = suite(Naive, engine="exhaust", max_events=1)
+
+class TestMore(TestAgents):
+    test_naive = suite(Fenced, max_events=1, examples=20)
+
+def test_called_by_hand():
+    suite(Fenced, max_events=1)("exhaust")
+"""
+    )
+    result = run("-v")
+    result.assert_outcomes(passed=5, failed=1)
+    result.stdout.fnmatch_lines(["test_class.py::TestAgents::test_naive[[]exhaust[]] FAILED*", *REPORT])
+
+
 def test_one_item_can_be_chosen(pytester: pytest.Pytester, run: Run) -> None:
     pytester.makepyfile(test_suites=SUITES)
     run("test_suites.py::test_fenced[exhaust]").assert_outcomes(passed=1)

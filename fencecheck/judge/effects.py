@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fencecheck.history import Act, Fetch, Head, History, Landed, Memory, Pause, Read, Validated
+from fencecheck.history import Act, Derive, Fetch, Head, History, Landed, Memory, Pause, Read, Validated
 from fencecheck.interleaving import Restart
 from fencecheck.judge.evidence import Evidence
 from fencecheck.judge.timeline import Timeline
@@ -75,6 +75,23 @@ def _restarts(entry: object, agent: str) -> bool:
     return type(entry) is Landed and entry.fired and type(entry.what) is Restart and entry.what.agent == agent
 
 
+def _is_overtaken(history: History, start: int, agent: str, declared: tuple[str, ...]) -> bool:
+    """Whether there is a mark that would have held, had the plan not been derived after it."""
+    if start < 0 or type(history.entries[start]) is not Derive:
+        return False
+    for i in range(start - 1, -1, -1):
+        entry = history.entries[i]
+        kind = type(entry)
+        if kind is Landed and _restarts(entry, agent):
+            return False
+        if kind in _OF_AN_AGENT and entry.agent == agent:  # type: ignore[union-attr]
+            if kind is Act or kind is Pause:
+                return False
+            if kind is Validated and covered(declared, entry.keys):  # type: ignore[union-attr]
+                return True
+    return False
+
+
 def _planning_point(history: History, line: Timeline, at: int, effect: Act, declared: tuple[str, ...], evidence: Evidence) -> int:
     """Index of the last derive of a record in the effect's lineage before it, else of the last read that supplied what it was made from."""
     derives = [i for id in evidence.ids if id in line.derived and (i := line.derived[id]) < at]
@@ -102,6 +119,7 @@ def judge_effect(history: History, line: Timeline, at: int, effect: Act, action:
     found = into.findings
     if window.mark is None and not expected.keys() >= set(declared):
         into.unmarked += 1
+        into.overtaken += _is_overtaken(history, window.start, effect.agent, declared)
     for key in declared:
         _judge_key(history, line, at, key, evidence, window, key in expected, into)
     bad = [i for id in evidence.ids if (i := window.fetches.get(id, -1)) in line.failed] if line.failed and window.last else []

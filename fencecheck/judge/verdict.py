@@ -40,6 +40,7 @@ class Judgement(Struct):
         value_current: keys current by value though not by version.
         omitted: effects that rest on a changed key which is not declared.
         unmarked: effects before which no `validated()` was seen.
+        overtaken: those of them whose plan was derived after one.
         recovered: whether it completed after a replan.
     """
 
@@ -54,6 +55,7 @@ class Judgement(Struct):
     value_current: int = 0
     omitted: int = 0
     unmarked: int = 0
+    overtaken: int = 0
     recovered: bool = False
 
     def violations(self, level: Level, fail_on: frozenset[str] = ALWAYS_FAIL) -> list[Finding]:

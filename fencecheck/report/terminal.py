@@ -111,6 +111,7 @@ _COUNTED_IF_ANY = (
     ("omitted", "stale in a key that is not declared"),
     ("misreported", "current only as an owner misreported it"),
     ("unmarked", "no validated() seen"),
+    ("overtaken", "of these a derive came after validated()"),
 )
 
 

@@ -25,6 +25,7 @@ COUNTS = (
     "omitted",
     "misreported",
     "unmarked",
+    "overtaken",
 )
 """What is counted, by the names that JSON uses: numbers of episodes up to `stuck` and `omitted`, of occurrences for the others."""
 
@@ -74,7 +75,7 @@ class Tally:
         outcome = judgement.outcome.replace("-", "_")
         counts[outcome] += 1
         counts["recovered"] += judgement.recovered
-        for name in ("duplicates", "refused", "needless_replans", "value_current", "omitted", "misreported", "unmarked"):
+        for name in ("duplicates", "refused", "needless_replans", "value_current", "omitted", "misreported", "unmarked", "overtaken"):
             counts[name] += getattr(judgement, name)
         for kind in {kind_of(event.what) for event in fired}:
             self.fired[kind] = self.fired.get(kind, 0) + 1

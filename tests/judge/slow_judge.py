@@ -56,6 +56,7 @@ def counts(history: History) -> dict[str, Any]:
         "value_current": sum(is_value_current(history, i, x) for i, x in pairs),
         "omitted": sum(is_omitting(history, i) for i in effects(history)),
         "unmarked": sum(is_unmarked(history, i) for i in effects(history)),
+        "overtaken": sum(is_overtaken(history, i) for i in effects(history)),
         "recovered": outcome(history) == "completed" and bool(replans(history)),
     }
 
@@ -434,6 +435,17 @@ def is_omitting(history: History, i: int) -> bool:
 def is_unmarked(history: History, i: int) -> bool:
     """Counted: no mark, though some key of D is not checked by the tool."""
     return mark(history, i) is None and any(x not in (history.entries[i].expect or {}) for x in declared(history, i))
+
+
+def is_overtaken(history: History, i: int) -> bool:
+    """Counted: unmarked, as the plan was derived after a mark that covers D and that nothing else ends."""
+    agent, planned = history.entries[i].agent, planning_point(history, i)
+    if not is_unmarked(history, i) or planned < 0 or window_start(history, i) != planned or type(history.entries[planned]) is not Derive:
+        return False
+    breaks = [j for j in range(planned) if is_by(history.entries[j], agent, Pause, Act) or is_restart_of(history.entries[j], agent)]
+    before = range(max([-1, *breaks]) + 1, planned)
+    need = set(declared(history, i))
+    return any(is_by(history.entries[j], agent, Validated) and need <= set(history.entries[j].keys) for j in before)
 
 
 def duplicates(history: History) -> list[int]:

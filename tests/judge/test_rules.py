@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from fencecheck.history import Answer
@@ -307,7 +309,20 @@ class TestWindow:
         book.act(plan=plan)
         verdict = judged(book.returned())
         assert verdict.codes == {"stale-act"}
-        assert verdict.counts["unmarked"] == 1
+        assert (verdict.counts["unmarked"], verdict.counts["overtaken"]) == (1, 1)
+
+    @pytest.mark.parametrize("between", [Book.pause, Book.restart, Book.act, None])
+    def test_what_else_ends_a_mark_is_not_laid_on_the_plan(self, between: Callable[[Book], object] | None) -> None:
+        book = Book("a", "b", times=2)
+        versions = [book.read("a"), book.read("b")]
+        if between is None:
+            book.validated("a")  # does not cover b
+        else:
+            book.validated("a", "b")
+            between(book)
+        plan = book.derive(*versions)
+        book.act(plan=plan)
+        assert judged(book.returned()).counts["overtaken"] == 0
 
     def test_a_derive_of_something_else_leaves_the_mark(self) -> None:
         book = Book("a")

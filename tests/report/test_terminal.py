@@ -114,6 +114,8 @@ def test_bounds(bound: Bound, words: str) -> None:
 def test_counts_that_are_seldom_are_named_only_where_there_are_any() -> None:
     assert "crashed" not in counts_in_words({"completed": 1})
     assert counts_in_words({"crashed": 2}).endswith("·\xa0crashed\xa02")
+    said = "·\xa0no\xa0validated()\xa0seen\xa03 ·\xa0of\xa0these\xa0a\xa0derive\xa0came\xa0after\xa0validated()\xa02"
+    assert counts_in_words({"unmarked": 3, "overtaken": 2}).endswith(said)
 
 
 def test_stronger_levels_are_named_weakest_first() -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -32,6 +33,7 @@ _WORST = (0, 3, 1, 2)
 _INTERRUPTED = 130
 _LONGEST = 2_000
 """Most characters of a sentence: what a system raises may hold a whole document."""
+_LAST_WORK_S = 1.0
 _UNWRITTEN = "fencecheck.unwritten"
 """Where a command notes why its output could not be written, which is said at its end: the files are still wanted."""
 
@@ -62,7 +64,10 @@ class _Group(click.Group):
             _say(_unexpected(error))
             status = 2
         if standalone:
-            sys.exit(status if isinstance(status, int) else 0)
+            code = status if isinstance(status, int) else 0
+            if args is None:
+                _leave_threads_behind(code)
+            sys.exit(code)
         return status
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -71,6 +76,18 @@ class _Group(click.Group):
             return super().invoke(ctx)
         except KeyboardInterrupt:
             raise click.exceptions.Abort from None
+
+
+def _leave_threads_behind(status: int) -> None:
+    """Ends the process where a system left a thread that works on, for which Python would wait, for ever maybe, when all has been said."""
+    left = [thread for thread in threading.enumerate() if not thread.daemon and thread is not threading.current_thread()]
+    for thread in left:
+        thread.join(_LAST_WORK_S / len(left))
+    if any(thread.is_alive() for thread in left):
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None and not stream.closed:
+                stream.flush()
+        os._exit(status)
 
 
 def _say(message: str) -> None:

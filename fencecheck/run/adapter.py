@@ -6,6 +6,7 @@ is no `plan()`, `validate()` and `act()` to fill in. A system reaches the world 
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
@@ -126,7 +127,11 @@ def from_functions(
         validate: from the plan, its basis (key to version id) and `head(key)` to whether it may go out; None: acts unvalidated.
         scenario: the world; its first action is the one that goes out.
         name: what reports call it; the name of the variable that it is bound to, so that another process can load it.
+
+    Raises:
+        BadInput: one of them is no plain function, or there is no scenario.
     """
+    _refuse_functions({"plan": plan, "act": act, "validate": validate}, scenario, name)
 
     class FromFunctions(AgentSystem):
         halt_exceptions = (Fault,)
@@ -153,3 +158,15 @@ def from_functions(
     FromFunctions.__name__ = FromFunctions.__qualname__ = name
     FromFunctions.__module__ = sys._getframe(1).f_globals.get("__name__", __name__)  # as namedtuple does
     return FromFunctions
+
+
+def _refuse_functions(functions: Mapping[str, Any], scenario: Any, name: Any) -> None:
+    for called, function in functions.items():
+        if not callable(function) and not (function is None and called == "validate"):
+            raise BadInput(f"from_functions: {called} must be a function, not {function!r}")
+        if inspect.iscoroutinefunction(function):
+            raise BadInput(f"from_functions: {called} is async, and nobody would await it: write an AgentSystem with runtime = 'asyncio'")
+    if not isinstance(scenario, Scenario):
+        raise BadInput(f"from_functions: scenario must be a fencecheck.Scenario, not {scenario!r}")
+    if not isinstance(name, str):
+        raise BadInput(f"from_functions: name must be a text, not {name!r}")

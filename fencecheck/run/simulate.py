@@ -99,10 +99,13 @@ class Runner:
             if inspect.isawaitable(answer):
                 await answer
 
-        if self._runtime is not None:
-            self._runtime.run(awaited, keep=hook == "open")
-        else:
-            function()
+        try:
+            if self._runtime is not None:
+                self._runtime.run(awaited, keep=hook == "open")
+            else:
+                self._refuse_coroutine(hook, function())
+        except Exception as error:
+            raise self._adapter_failed(f"{hook}()", error) from error
 
     def run(
         self,

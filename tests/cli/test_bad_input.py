@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -130,6 +132,22 @@ def test_what_is_no_exception_of_the_tool_leaves_no_traceback(raised: str) -> No
     assert sentence("check", module(f"m_{raised[0]}", f"raise {raised}\n")).startswith(f"m_{raised[0]}.py fails to import: {raised[:13]}")
     setup = f"\n    def setup(self, kit):\n        raise {raised}\n"
     assert sentence("check", module(f"n_{raised[0]}", NAIVE + setup)).startswith(f"unexpected {raised[:13]}")
+
+
+@pytest.mark.parametrize("hook", ["open", "shutdown"])
+def test_a_worker_that_breaks(hook: str) -> None:
+    broken = f"\n    def {hook}(self):\n        raise KeyError('no pool')\n"
+    said = sentence("check", module(f"w_{hook}", NAIVE + broken))
+    assert re.fullmatch(rf"Naive: {hook}\(\) failed: KeyError: 'no pool' \(w_{hook}\.py:\d+\)", said)
+
+
+def test_a_thread_that_works_on_does_not_hold_the_process() -> None:
+    thread = "import threading, time\nthreading.Thread(target=time.sleep, args=(60,)).start()\n"
+    name = module("threaded", thread + NAIVE)
+    command = [sys.executable, "-m", "fencecheck", "check", name, "--max-events", "0"]
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=30, check=False)
+    assert (done.returncode, done.stderr) == (3, "")
+    assert done.stdout.startswith("Naive · inconclusive")
 
 
 def test_a_sentence_has_an_end() -> None:

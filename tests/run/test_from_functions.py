@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from fencecheck import from_functions
+from fencecheck.errors import BadInput
 from fencecheck.history import Act, Derive, Ended, Halted, Head, Read, Validated
 from fencecheck.interleaving import OUTAGE_HOWS, Event, Outage, Update
 from fencecheck.model import Action, Record, Scenario
@@ -111,3 +112,26 @@ def test_it_is_loaded_by_name_and_runs_in_a_fresh_process(tmp_path: Path) -> Non
     assert reference(system) == f"{path}:Agent"
     report = check(system, max_events=1)
     assert (report.verdict, report.assumed[0]) == ("violated", "deterministic (checked, in a fresh process too)")
+
+
+async def awaited(*_: Any) -> Any: ...
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        ({"plan": 3}, "plan must be a function, not 3"),
+        ({"act": None}, "act must be a function, not None"),
+        ({"validate": "yes"}, "validate must be a function, not 'yes'"),
+        ({"validate": awaited}, "validate is async, and nobody would await it: write an AgentSystem with runtime = 'asyncio'"),
+        ({"act": awaited}, "act is async, and nobody would await it: write an AgentSystem with runtime = 'asyncio'"),
+        ({"scenario": None}, "scenario must be a fencecheck.Scenario, not None"),
+        ({"name": 3}, "name must be a text, not 3"),
+    ],
+)
+def test_what_is_no_plain_function(wrong: dict[str, Any], sentence: str) -> None:
+    """An async `validate` would be true whatever it finds, and pass for a fence."""
+    given: dict[str, Any] = {"plan": lambda records: 1, "act": lambda plan: {}, "scenario": WORLD, **wrong}
+    with pytest.raises(BadInput) as caught:
+        from_functions(**given)
+    assert str(caught.value) == f"from_functions: {sentence}"

@@ -150,6 +150,7 @@ def main() -> None:
 @click.option("--save", type=click.Path(path_type=Path), metavar="DIR", help="Write a case and a pytest file for each violation there.")
 @click.option("--fail-on", multiple=True, metavar="CODE", help="A finding that fails the check besides safety, such as duplicate-act.")
 @click.option("--assume-broken", multiple=True, type=click.Choice(ASSUMPTIONS), help="An assumption that may be broken.")
+@click.option("--complete", is_flag=True, help="Go on to any number of updates, outages, restores and missing parents.")
 def check(
     systems: tuple[str, ...],
     engine: str,
@@ -164,6 +165,7 @@ def check(
     save: Path | None,
     fail_on: tuple[str, ...],
     assume_broken: tuple[str, ...],
+    complete: bool,
 ) -> None:
     """Check systems against halt or current.
 
@@ -184,7 +186,7 @@ def check(
         json.refuse_unwritable_folder(save)
     options = {
         "engine": engine, "scenario": scenario, "level": level, "max_events": max_events, "seed": seed, "fail_on": fail_on,
-        "assume_broken": assume_broken, **({} if examples is None else {"examples": examples}),
+        "assume_broken": assume_broken, "complete": complete, **({} if examples is None else {"examples": examples}),
     }  # fmt: skip
     reports, errors = _check_all(loaded, options, save)
     if json_file is not None:

@@ -9,13 +9,14 @@ from typing import Literal
 from fencecheck.errors import BadInput, Nondeterministic
 from fencecheck.history import first_difference
 from fencecheck.interleaving import Interleaving
-from fencecheck.judge import ALWAYS_FAIL, FINDINGS, LEVELS, Level, judge
+from fencecheck.judge import ALWAYS_FAIL, FINDINGS, LEVELS, Judgement, Level, judge
 from fencecheck.model import Scenario
 from fencecheck.run.loading import reference
 from fencecheck.run.simulate import Runner, SystemLike
-from fencecheck.search.exhaust import episodes, order_of
+from fencecheck.search.exhaust import Episode, episodes, order_of
 from fencecheck.search.placing import push_right
 from fencecheck.search.preflight import preflight, still_the_same
+from fencecheck.search.prove import Proof, prove
 from fencecheck.search.report import Bound, Failure, Report, VerdictName
 from fencecheck.search.tally import Shown, Tally
 
@@ -36,6 +37,7 @@ def check(
     fail_on: Iterable[str] = (),
     assume_broken: Iterable[str] = (),
     fresh_process: bool = True,
+    complete: bool = False,
 ) -> Report:
     """Checks one system against *halt or current*.
 
@@ -50,12 +52,14 @@ def check(
         fail_on: codes of findings that fail the check besides safety and `stuck`, such as `duplicate-act`.
         assume_broken: assumptions that may be broken, such as `honest-owners`.
         fresh_process: whether to compare with a run in a fresh process first.
+        complete: whether `exhaust` goes on, where nothing failed, to any number of updates, refusing owners, restores and missing parents.
 
     Raises:
         BadInput: an argument is out of range.
         CouldNotRun: the system cannot be judged.
     """
     fails = _fail_on(fail_on)
+    proof: Proof | None = None
     _validate(engine, level, max_events, examples)
     started = time.perf_counter()
     with Runner(system, scenario) as runner:
@@ -67,6 +71,8 @@ def check(
             most = MAX_EVENTS if max_events is None else max_events
             tally = _exhaust(runner, most, level, fails, broken)
             bound = Bound("events", most)
+            if complete and not tally.failing(level, fails):
+                proof = _prove(runner, most, tally, level, fails)
         else:
             from fencecheck.search.explore import explore_into
 
@@ -82,6 +88,7 @@ def check(
         "compares versions for identity only (not checkable)",
     ]
     report.seed = seed if engine == "explore" else None
+    report.proof = proof
     report.seconds = time.perf_counter() - started
     return report
 
@@ -127,6 +134,14 @@ def _exhaust(runner: Runner, most: int, level: Level, fails: frozenset[str], bro
         if stop_after == most and tally.failing(level, fails):
             stop_after = episode.size
     return tally
+
+
+def _prove(runner: Runner, most: int, tally: Tally, level: Level, fails: frozenset[str]) -> Proof:
+    def add(episode: Episode, judgement: Judgement) -> bool:
+        tally.add(episode.dropped, episode.events, judgement, episode.events)
+        return bool(tally.failing(level, fails))
+
+    return prove(runner, add, known=most)
 
 
 def _failure(runner: Runner, code: str, shown: Shown) -> Failure:

@@ -17,9 +17,7 @@ from fencecheck.history import Derive, History
 from fencecheck.interleaving import KINDS, CorruptParent, Deliver, Event, MissingParent, Replan, Restart, What
 from fencecheck.judge.evidence import lineage
 from fencecheck.run.simulate import Runner
-from fencecheck.search.placing import Object, Point, asks_declared, depend, event_touches, every, points_of
-
-Touch = tuple[frozenset[Object], frozenset[Object]]
+from fencecheck.search.placing import Point, Touch, asks_declared, depend, event_touches, every, points_of
 
 
 class _Planned(Struct, frozen=True):

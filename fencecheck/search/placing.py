@@ -36,6 +36,8 @@ from fencecheck.model import Scenario
 
 Object = tuple[str, str]
 Objects = frozenset[Object]
+Touch = tuple[Objects, Objects]
+"""What a step reads and what it writes."""
 _PLAN: Objects = frozenset({("plan", "")})
 
 
@@ -48,22 +50,33 @@ class Point:
         self.number, self.index, self.agent, self.reads, self.writes = number, index, agent, reads, writes
 
 
+class Touching:
+    """What the points of episodes in one scenario touch."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        self._owner = {key: name for name, keys in scenario.owners.items() for key in keys}
+        keys = {key for action in scenario.actions for key in (*action.depends_on, *(action.declared or ()))}
+        if any(action.by_arguments for action in scenario.actions):
+            keys = set(scenario.keys)
+        self._true_keys: Objects = frozenset(("head", key) for key in keys)
+
+    def at(self, history: History, index: int) -> Touch:
+        """What the point at that index of the entries touches, with what the judge reads at a mark before the next point."""
+        entries = history.entries
+        reads, writes = _touches(entries[index], self._owner, self._true_keys, history)
+        for entry in entries[index + 1 :]:
+            if type(entry) is Validated:
+                return reads | self._true_keys, writes
+            if is_point(entry):
+                break
+        return reads, writes
+
+
 def points_of(history: History) -> list[Point]:
     """The points of an episode with what each touches."""
-    owner = {key: name for name, keys in history.scenario.owners.items() for key in keys}
-    all_true = frozenset(("head", key) for key in history.scenario.keys)
-    true_keys = frozenset(("head", key) for action in history.scenario.actions for key in (*action.depends_on, *(action.declared or ())))
-    if any(action.by_arguments for action in history.scenario.actions):
-        true_keys = all_true
-    found: list[Point] = []
-    for i, entry in enumerate(history.entries):
-        if type(entry) is Validated and found:
-            found[-1].reads |= true_keys
-        if not is_point(entry):
-            continue
-        reads, writes = _touches(entry, owner, true_keys, history)
-        found.append(Point(len(found), i, entry.agent, reads, writes))  # type: ignore[union-attr]
-    return found
+    touching = Touching(history.scenario)
+    indices = [i for i, entry in enumerate(history.entries) if is_point(entry)]
+    return [Point(n, i, history.entries[i].agent, *touching.at(history, i)) for n, i in enumerate(indices)]  # type: ignore[union-attr]
 
 
 def _touches(entry: object, owner: dict[str, str], true_keys: Objects, history: History) -> tuple[Objects, Objects]:
@@ -118,9 +131,10 @@ def event_touches(what: What, scenario: Scenario, record: str | None = None) -> 
             return frozenset({("head", key)}), frozenset({("heads-record", key)})
         case MissingParent():
             return _PLAN, frozenset({("rec", record)} if record is not None else ())
-        case CorruptParent():
+        case CorruptParent(how=how):
             # a second version of a key can be served only where there is one
-            return _PLAN | {("head", key) for key in scenario.keys}, frozenset({("rec", record)} if record is not None else ())
+            heads = {("head", key) for key in scenario.keys if how == "two-versions"}
+            return _PLAN | heads, frozenset({("rec", record)} if record is not None else ())
         case ToolFault(tool=tool):
             return frozenset(), frozenset({("tool", tool)})
         case Restart():

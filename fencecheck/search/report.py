@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from msgspec import Struct
+from msgspec import Struct, to_builtins
 
 from fencecheck.history import History
 from fencecheck.interleaving import Event, Interleaving
 from fencecheck.judge import Finding, Level
+from fencecheck.search.prove import Proof
 
 VerdictName = Literal["held", "violated", "inconclusive"]
 EXIT_STATUS: dict[VerdictName, int] = {"held": 0, "violated": 1, "inconclusive": 3}
@@ -67,6 +68,7 @@ class Report(Struct):
         own_scenario: whether the system brings its scenario.
         seed: where the search began, if it was drawn.
         seconds: how long it took.
+        proof: how far a search for any number of events came, where one was asked for.
     """
 
     system: str
@@ -90,6 +92,7 @@ class Report(Struct):
     own_scenario: bool = False
     seed: int | None = None
     seconds: float = 0.0
+    proof: Proof | None = None
 
     @property
     def exit_status(self) -> int:
@@ -113,4 +116,5 @@ class Report(Struct):
             "beyond": self.beyond,
             "noticed": self.noticed,
             "why": self.why,
+            **({} if self.proof is None else {"proof": to_builtins(self.proof)}),
         }

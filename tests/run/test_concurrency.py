@@ -360,7 +360,7 @@ def test_an_async_teardown_is_run_to_its_end_however_the_episode_ended(runtime: 
     async def returns(io: Face) -> None: ...
 
     for body, how in ((waits, "stuck"), (breaks, "crashed"), (returns, "returned")):
-        assert run(body, runtime, teardown=teardown, timeout_s=0.05).ended.how == how
+        assert run(body, runtime, teardown=teardown, timeout_s=0.5).ended.how == how
     assert done == ["closed"] * 3
 
 

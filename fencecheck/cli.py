@@ -139,7 +139,7 @@ def main() -> None:
 @main.command()
 @click.argument("systems", metavar="SYSTEM...", nargs=-1, required=True)
 @click.option("--engine", type=click.Choice(ENGINES), default="exhaust", help="Every interleaving, or drawn ones.")
-@click.option("--max-events", type=click.IntRange(0), metavar="K", help="Most events in an interleaving (exhaust: 2, explore: 8).")
+@click.option("--max-events", type=click.IntRange(0), metavar="K", help="Most events; else exhaust goes on to any number, explore draws 8.")
 @click.option("--examples", type=click.IntRange(1), metavar="N", help="How many interleavings explore draws (1,000).")
 @click.option("--level", type=click.Choice(LEVELS), default="at-validation", help="The promise that is checked.")
 @click.option("--seed", type=int, default=0, metavar="S", help="Where explore begins (0).")
@@ -150,7 +150,9 @@ def main() -> None:
 @click.option("--save", type=click.Path(path_type=Path), metavar="DIR", help="Write a case and a pytest file for each violation there.")
 @click.option("--fail-on", multiple=True, metavar="CODE", help="A finding that fails the check besides safety, such as duplicate-act.")
 @click.option("--assume-broken", multiple=True, type=click.Choice(ASSUMPTIONS), help="An assumption that may be broken.")
-@click.option("--complete", is_flag=True, help="Go on to any number of updates, outages, restores and missing parents.")
+@click.option("--max-time", type=click.FloatRange(0, min_open=True), metavar="S", help="Seconds after which no further episode is begun.")
+@click.option("--per-kind", type=click.IntRange(0), metavar="N", help="Most episodes for each further kind of event (600).")
+@click.option("--shard", metavar="I/N", help="Run the I-th of N shares of the interleavings of up to --max-events.")
 def check(
     systems: tuple[str, ...],
     engine: str,
@@ -165,7 +167,9 @@ def check(
     save: Path | None,
     fail_on: tuple[str, ...],
     assume_broken: tuple[str, ...],
-    complete: bool,
+    max_time: float | None,
+    per_kind: int | None,
+    shard: str | None,
 ) -> None:
     """Check systems against halt or current.
 
@@ -173,6 +177,8 @@ def check(
     """
     from fencecheck.judge import FINDINGS
     from fencecheck.report import json
+    from fencecheck.search.budget import WHOLE
+    from fencecheck.search.budget import shard as read_shard
 
     if unknown := [code for code in fail_on if code not in FINDINGS]:
         raise BadInput(f"there is no finding {unknown[0]!r}: --fail-on takes {', '.join(FINDINGS)}")
@@ -186,7 +192,8 @@ def check(
         json.refuse_unwritable_folder(save)
     options = {
         "engine": engine, "scenario": scenario, "level": level, "max_events": max_events, "seed": seed, "fail_on": fail_on,
-        "assume_broken": assume_broken, "complete": complete, **({} if examples is None else {"examples": examples}),
+        "assume_broken": assume_broken, "max_time": max_time, "shard": WHOLE if shard is None else read_shard(shard),
+        **{name: value for name, value in (("examples", examples), ("per_kind", per_kind)) if value is not None},
     }  # fmt: skip
     reports, errors = _check_all(loaded, options, save)
     if json_file is not None:

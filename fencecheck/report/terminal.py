@@ -17,9 +17,9 @@ from rich.text import Text
 
 from fencecheck.history import History
 from fencecheck.judge import FINDINGS, LEVELS, Finding
+from fencecheck.report.proof import proof_in_words
 from fencecheck.report.timeline import MARK, fit, run_lines, wrapped
 from fencecheck.report.words import Names, clean, count_of, interleaving_in_words, size_in_words
-from fencecheck.search.prove import Proof
 from fencecheck.search.replay import Replay
 from fencecheck.search.report import Failure, Report
 
@@ -66,7 +66,8 @@ def bound_in_words(report: Report) -> str:
     """How far the search went."""
     value = report.bound.value
     if report.bound.kind == "events":
-        return f"every interleaving of up to {count_of(value, 'event')}" if value else "the run without events"
+        share = f"share {report.shard} of " if report.shard else ""
+        return f"{share}every interleaving of up to {count_of(value, 'event')}" if value else "the run without events"
     if report.bound.kind == "examples":
         return f"{value:,} interleavings drawn by Hypothesis" if value is not None else "interleavings drawn by Hypothesis"
     return "complete, any number of events" + (f", closed at {count_of(value, 'event')}" if value is not None else "")
@@ -123,7 +124,7 @@ def summary(report: Report) -> list[str]:
     ran = f"{count_of(report.episodes, 'episode')}, {report.seconds:.1f} s" + (f"; {placed}" if report.engine == "exhaust" else "")
     return [
         ran,
-        *([proof_in_words(report.proof)] if report.proof is not None else []),
+        *(proof_in_words(report.proof) if report.proof is not None and report.verdict == "held" else []),
         counts_in_words(report.counts),
         "kinds of event that fired, in episodes: " + (_numbers(report.fired) or "none"),
         *([f"could not be delivered: {_missing(report.missing)}"] if report.missing else []),
@@ -132,20 +133,6 @@ def summary(report: Report) -> list[str]:
         *([f"holds at the weaker level {report.strongest}"] if report.verdict == "violated" and report.strongest else []),
         *([f"assumed: {clean(', '.join(report.assumed))}"] if report.assumed else []),
     ]
-
-
-def proof_in_words(proof: Proof) -> str:
-    """What was proved for any number of events, and why that is a proof; or why not."""
-    kinds = ", ".join(proof.kinds)
-    if not proof.closed:
-        return f"not complete for any number of {kinds}: {proof.why}"
-    return (
-        f"complete for any number of {kinds} in this scenario: it closed at {count_of(proof.events, 'event')} after "
-        f"{count_of(proof.episodes, 'episode')}, since an event shows only at a call that it touches, and from two places at which the "
-        "system was told the same, the judge noted the same and the world is the same, all goes the same way. They stand for "
-        f"{proof.stands_for:,} interleavings of up to {proof.counted} events alone, and for all of more. "
-        "Other kinds are covered up to the bound above"
-    )
 
 
 def counts_in_words(counts: dict[str, int]) -> str:

@@ -114,6 +114,7 @@ class Runner:
         *,
         anchors: Anchored | None = None,
         lines: bool = False,
+        prepared: Prepared | None = None,
     ) -> History:
         """Runs one episode.
 
@@ -122,6 +123,7 @@ class Runner:
             events: what lands where, in order of points.
             anchors: the events of a stored case instead, by label.
             lines: whether to note the source line of each call (slow; for reports).
+            prepared: the world to begin with, where it is not that of the scenario.
 
         Raises:
             CouldNotRun: the adapter itself failed: `setup`, `teardown` or a hook.
@@ -133,7 +135,7 @@ class Runner:
         if self._opened is not None:
             instance.worker = self._opened
         log: list[Entry] = []
-        world = World(self._prepared, self.own_store)
+        world = World(prepared or self._prepared, self.own_store)
         noted: dict[int, str] | None = {} if lines else None
         landing = Landing(
             instance, world, log, events=events, dropped=dropped, anchors=anchors, own_store=self.own_store, lines=noted
@@ -145,7 +147,7 @@ class Runner:
         ended = episode(instance, kit, landing)
         log.append(ended)
         kit._close()
-        return History(self.scenario, log, world.records, world.versions, dropped, self.own_store, noted or {})
+        return History(world.prepared.scenario, log, world.records, world.versions, dropped, self.own_store, noted or {})
 
     # -- an episode, called or awaited: the same steps ---------------------------------------------------------------
 

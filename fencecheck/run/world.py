@@ -35,25 +35,28 @@ def handed_out(record: Record) -> Record:
 
 
 class Prepared:
-    """What all episodes of one scenario share. An episode copies only the small maps that it changes."""
+    """What all episodes of one scenario share. An episode copies only the small maps that it changes.
 
-    __slots__ = ("actions", "heads", "owner_of", "records", "scenario")
+    Args:
+        first, step: the number in the id of the first version of each key, and from one version to the next.
+    """
 
-    def __init__(self, scenario: Scenario) -> None:
-        self.scenario = scenario
+    __slots__ = ("actions", "first", "heads", "owner_of", "records", "scenario", "step")
+
+    def __init__(self, scenario: Scenario, first: int = 1, step: int = 1) -> None:
+        self.scenario, self.first, self.step = scenario, first, step
         self.owner_of: dict[str, str] = {key: owner for owner, keys in scenario.owners.items() for key in keys}
         self.actions: dict[str, Action] = {action.name: action for action in scenario.actions}
         self.records: dict[str, Record] = {}
         self.heads: dict[str, str] = {}
         for key in scenario.keys:
-            record = Record(version_id(key, 1), key, scenario.value_of(key, 1))
+            record = Record(self.version_id(key, 1), key, scenario.value_of(key, 1))
             self.records[record.id] = record
             self.heads[key] = record.id
 
-
-def version_id(key: str, number: int) -> str:
-    """The id of the version `number` (from 1) of `key`: the same however the versions of other keys are interleaved."""
-    return f"{key}@{number}"
+    def version_id(self, key: str, number: int) -> str:
+        """The id of the version `number` (from 1) of `key`: the same however the versions of other keys are interleaved."""
+        return f"{key}@{self.first + self.step * (number - 1)}"
 
 
 class World:
@@ -86,7 +89,7 @@ class World:
     def commit(self, key: str, value: Any, *, removed: bool = False, parents: tuple[str, ...] = ()) -> Record:
         """A new version of `key` becomes its head."""
         ids = self.versions.setdefault(key, [])
-        record = Record(version_id(key, len(ids) + 1), key, value, parents, ids[-1] if ids else None, removed)
+        record = Record(self.prepared.version_id(key, len(ids) + 1), key, value, parents, ids[-1] if ids else None, removed)
         self.records[record.id] = record
         ids.append(record.id)
         self.heads[key] = record.id
@@ -107,7 +110,8 @@ class World:
     def stranger(self, key: str) -> Record:
         """A record of another key, for an owner that has only one key to answer for."""
         other = f"{key}/other"
-        return self.records.setdefault(version_id(other, 1), Record(version_id(other, 1), other, f"{other} version 1"))
+        id = self.prepared.version_id(other, 1)
+        return self.records.setdefault(id, Record(id, other, f"{other} version 1"))
 
     def remembered(self, agent: str, key: str) -> str | None:
         """The version of `key` that `agent` remembers: what it read or what was delivered, at first the first one; None after a restart."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable
 from typing import Literal
 
@@ -13,15 +12,18 @@ from fencecheck.judge import ALWAYS_FAIL, FINDINGS, LEVELS, Judgement, Level, ju
 from fencecheck.model import Scenario
 from fencecheck.run.loading import reference
 from fencecheck.run.simulate import Runner, SystemLike
+from fencecheck.search.budget import WHOLE, Budget, Shard
 from fencecheck.search.exhaust import Episode, episodes, order_of
 from fencecheck.search.placing import push_right
 from fencecheck.search.preflight import preflight, still_the_same
-from fencecheck.search.prove import Proof, prove
+from fencecheck.search.prove import PER_KIND, Proof, prove
 from fencecheck.search.report import Bound, Failure, Report, VerdictName
 from fencecheck.search.tally import Shown, Tally
 
 Engine = Literal["exhaust", "explore"]
 MAX_EVENTS = 2
+"""Most events of all kinds mixed."""
+EXPLORED_EVENTS = 8
 EXAMPLES = 1_000
 
 
@@ -37,59 +39,48 @@ def check(
     fail_on: Iterable[str] = (),
     assume_broken: Iterable[str] = (),
     fresh_process: bool = True,
-    complete: bool = False,
+    max_time: float | None = None,
+    shard: Shard = WHOLE,
+    per_kind: int = PER_KIND,
 ) -> Report:
     """Checks one system against *halt or current*.
 
     Args:
         system: an adapter class, or a function that makes an adapter.
-        engine: `exhaust` runs every interleaving of up to `max_events` events; `explore` draws `examples` of them with Hypothesis.
+        engine: `exhaust` runs every interleaving of up to `max_events` events; by default up to 2 of all kinds, and then, where nothing failed,
+            goes on to any number of updates, refusing owners, restores and missing parents, until nothing is left to try. `explore` draws
+            `examples` interleavings with Hypothesis.
         scenario: the world, for a system that takes a generated one.
         level: the promise: `at-validation`, `at-one-instant` or `at-act`.
-        max_events: most events in an interleaving; 2 for exhaust and 8 for explore by default.
+        max_events: most events in an interleaving; by default 8 for explore, and for exhaust as above.
         examples: how many examples `explore` draws.
         seed: where `explore` begins.
         fail_on: codes of findings that fail the check besides safety and `stuck`, such as `duplicate-act`.
         assume_broken: assumptions that may be broken, such as `honest-owners`.
         fresh_process: whether to compare with a run in a fresh process first.
-        complete: whether `exhaust` goes on, where nothing failed, to any number of updates, refusing owners, restores and missing parents.
+        max_time: seconds after which no further episode is begun.
+        shard: the share of the interleavings of up to `max_events` events that is run, for several processes that share them out.
+        per_kind: where the search goes on to any number of events, the most episodes for each further kind of event; 0 leaves these out.
 
     Raises:
         BadInput: an argument is out of range.
         CouldNotRun: the system cannot be judged.
     """
-    fails = _fail_on(fail_on)
-    proof: Proof | None = None
-    _validate(engine, level, max_events, examples)
-    started = time.perf_counter()
+    _validate(engine, level, max_events, examples, per_kind, max_time)
+    if shard != WHOLE and (engine != "exhaust" or max_events is None):
+        raise BadInput("a shard is a share of every interleaving of up to so many events: use the engine exhaust and give max_events")
+    budget = Budget(max_time)
     with Runner(system, scenario) as runner:
         assumed = preflight(runner, fresh_process=fresh_process)
-        unjudged = _unjudged(runner)
-        before = runner.run()
-        broken = frozenset(assume_broken)
+        run = _Check(runner, level, _fail_on(fail_on), frozenset(assume_broken), budget, shard)
         if engine == "exhaust":
-            most = MAX_EVENTS if max_events is None else max_events
-            tally = _exhaust(runner, most, level, fails, broken)
-            bound = Bound("events", most)
-            if complete and not tally.failing(level, fails):
-                proof = _prove(runner, most, tally, level, fails)
+            run.exhaust(max_events, per_kind)
         else:
-            from fencecheck.search.explore import explore_into
-
-            tally = explore_into(runner, examples, seed, 8 if max_events is None else max_events, level, fails, broken)
-            bound = Bound("examples", examples)
-        still_the_same(runner, before)
-        failing = sorted(tally.failing(level, fails).items(), key=lambda item: list(FINDINGS).index(item[0]))
-        failures = [_failure(runner, code, shown) for code, shown in failing]
-        report = _report(runner, tally, failures, level, engine, bound, fails, unjudged)
-    report.assumed = [
-        *assumed,
-        "reaches the world through ports only (not checkable)",
-        "compares versions for identity only (not checkable)",
-    ]
+            run.explore(examples, seed, EXPLORED_EVENTS if max_events is None else max_events)
+        report = run.report(engine)
+    report.assumed = [*assumed, *run.assumed()]
     report.seed = seed if engine == "explore" else None
-    report.proof = proof
-    report.seconds = time.perf_counter() - started
+    report.seconds = budget.spent
     return report
 
 
@@ -110,38 +101,19 @@ def _fail_on(codes: Iterable[str]) -> frozenset[str]:
     return ALWAYS_FAIL | frozenset(codes)
 
 
-def _validate(engine: str, level: str, max_events: int | None, examples: int) -> None:
+def _validate(engine: str, level: str, max_events: int | None, examples: int, per_kind: int, max_time: float | None) -> None:
     if engine not in ("exhaust", "explore"):
         raise BadInput(f"there is no engine {engine!r}: use exhaust or explore")
     if level not in LEVELS:
         raise BadInput(f"there is no level {level!r}: use {', '.join(LEVELS)}")
     if max_events is not None and max_events < 0:
         raise BadInput(f"the number of events is 0 or more, not {max_events}")
+    if per_kind < 0:
+        raise BadInput(f"the number of episodes for each further kind is 0 or more, not {per_kind}")
+    if max_time is not None and not max_time > 0:
+        raise BadInput(f"the time is a number of seconds above 0, not {max_time}")
     if examples < 1:
         raise BadInput(f"the number of examples is 1 or more, not {examples}")
-
-
-def _exhaust(runner: Runner, most: int, level: Level, fails: frozenset[str], broken: frozenset[str]) -> Tally:
-    """Every interleaving, until all of the size of the first failure have been run."""
-    tally = Tally(order_of(runner, broken))
-    stop_after = most
-    for episode in episodes(runner, most, assume_broken=broken):
-        if episode.size > stop_after:
-            break
-        if not episode.new:
-            continue
-        tally.add(episode.dropped, episode.events, judge(episode.history), episode.events)
-        if stop_after == most and tally.failing(level, fails):
-            stop_after = episode.size
-    return tally
-
-
-def _prove(runner: Runner, most: int, tally: Tally, level: Level, fails: frozenset[str]) -> Proof:
-    def add(episode: Episode, judgement: Judgement) -> bool:
-        tally.add(episode.dropped, episode.events, judgement, episode.events)
-        return bool(tally.failing(level, fails))
-
-    return prove(runner, add, known=most)
 
 
 def _failure(runner: Runner, code: str, shown: Shown) -> Failure:
@@ -161,6 +133,106 @@ def _failure(runner: Runner, code: str, shown: Shown) -> Failure:
     return Failure(code, findings[0], Interleaving(runner.scenario, shown.dropped, events), again, shown.number)
 
 
+class _Check:
+    """One check: what is promised, and what was found so far."""
+
+    def __init__(self, runner: Runner, level: Level, fails: frozenset[str], broken: frozenset[str], budget: Budget, shard: Shard) -> None:
+        self.runner, self.level, self.fails, self.broken, self.budget, self.shard = runner, level, fails, broken, budget, shard
+        self.unjudged = _unjudged(runner)
+        self.before = runner.run()
+        self.tally = Tally(order_of(runner, broken))
+        self.bound = Bound("events", 0)
+        self.proof: Proof | None = None
+
+    def exhaust(self, max_events: int | None, per_kind: int) -> None:
+        """Every interleaving, until all of the size of the first failure have been run; by default goes on until nothing is left to try."""
+        most = MAX_EVENTS if max_events is None else max_events
+        done = self._exhaust(most)
+        self.bound = Bound("events", done)
+        if max_events is None and done == most and not self._failing():
+            self.proof = prove(self.runner, self._add, known=most, in_time=self.budget.left, per_kind=per_kind)
+            if self.proof.complete and self.proof.base is not None:
+                self.bound = Bound("complete", self.proof.base.events)
+
+    def explore(self, examples: int, seed: int, max_events: int) -> None:
+        """Draws interleavings with Hypothesis until one fails."""
+        from fencecheck.search.explore import explore_into
+
+        self.tally = explore_into(self.runner, examples, seed, max_events, self.level, self.fails, self.broken)
+        self.bound = Bound("examples", examples)
+
+    def _exhaust(self, most: int) -> int:
+        """Up to how many events all were run."""
+        stop_after = most
+        for episode in episodes(self.runner, most, assume_broken=self.broken, shard=self.shard):
+            if not self.budget.left():
+                return max(episode.size - 1, 0)
+            if episode.size > stop_after:
+                return stop_after
+            if episode.new and self._add(episode, judge(episode.history)) and stop_after == most:
+                stop_after = episode.size
+        return stop_after
+
+    def _add(self, episode: Episode, judgement: Judgement) -> bool:
+        self.tally.add(episode.dropped, episode.events, judgement, episode.events)
+        return bool(self._failing())
+
+    def _failing(self) -> dict[str, Shown]:
+        return self.tally.failing(self.level, self.fails)
+
+    def assumed(self) -> list[str]:
+        """What the verdict rests on besides determinism."""
+        compared = self.proof.compared if self.proof is not None and self.proof.complete else 0
+        how = f"checked: {compared:,} episodes were the same with other ones" if compared else "not checkable"
+        return ["reaches the world through ports only (not checkable)", f"compares versions for identity only ({how})"]
+
+    def report(self, engine: Engine) -> Report:
+        """What it came to."""
+        runner, tally, level = self.runner, self.tally, self.level
+        still_the_same(runner, self.before)
+        failing = sorted(self._failing().items(), key=lambda item: list(FINDINGS).index(item[0]))
+        failures = [_failure(runner, code, shown) for code, shown in failing]
+        verdict, why = self._verdict(failures)
+        levels = [name for name in LEVELS if not tally.failing(name, self.fails)]
+        fails = self.fails
+        return Report(
+            runner.name,
+            verdict,
+            level,
+            engine,
+            self.bound,
+            tally.episodes,
+            dict(tally.counts),
+            tally.fired,
+            failures,
+            missing=runner.missing,
+            beyond={code: shown.number for code, shown in tally.beyond(level).items()},
+            noticed={code: shown.number for code, shown in tally.shown.items() if code not in fails and FINDINGS[code].kind != "safety"},
+            strongest=levels[-1] if levels else None,
+            why=why,
+            placements="every point" if runner.own_store else "dependent points",
+            reference=reference(runner.system),
+            runtime=runner.runtime_name,
+            own_scenario=not runner.takes_scenario,
+            proof=self.proof,
+            shard=str(self.shard) if self.shard != WHOLE else None,
+        )
+
+    def _verdict(self, failures: list[Failure]) -> tuple[VerdictName, str]:
+        if failures:
+            return "violated", ""
+        if self.unjudged:
+            return "inconclusive", self.unjudged
+        if self.budget.ran_out and self.bound.kind == "events" and self.proof is None:
+            return "inconclusive", "the time was up: allow more, or fewer events"
+        if not self.tally.fired:
+            return "inconclusive", "no event fired, so nothing was tested: allow at least one event"
+        if "no-evidence" in self.tally.shown:
+            message = self.tally.shown["no-evidence"].finding.message
+            return "inconclusive", f"{message} Pass plan= or basis= to kit.act, or arguments that carry the values."
+        return "held", ""
+
+
 def _unjudged(runner: Runner) -> str:
     """Why nothing that goes out can be found stale, or nothing: where no call declares a key, there is nothing to judge it by."""
     effects = runner.run().effects
@@ -169,51 +241,3 @@ def _unjudged(runner: Runner) -> str:
         if effect.declared if effect.declared is not None else action and runner.scenario.declared(action):
             return ""
     return f"{effects[0].action} declares no key that it depends on, so nothing was tested: give its Action depends_on=[...]"
-
-
-def _report(
-    runner: Runner,
-    tally: Tally,
-    failures: list[Failure],
-    level: Level,
-    engine: Engine,
-    bound: Bound,
-    fails: frozenset[str],
-    unjudged: str,
-) -> Report:
-    verdict, why = _verdict(tally, failures, unjudged)
-    levels = [name for name in LEVELS if not tally.failing(name, fails)]
-    return Report(
-        runner.name,
-        verdict,
-        level,
-        engine,
-        bound,
-        tally.episodes,
-        dict(tally.counts),
-        tally.fired,
-        failures,
-        missing=runner.missing,
-        beyond={code: shown.number for code, shown in tally.beyond(level).items()},
-        noticed={code: shown.number for code, shown in tally.shown.items() if code not in fails and FINDINGS[code].kind != "safety"},
-        strongest=levels[-1] if levels else None,
-        why=why,
-        placements="every point" if runner.own_store else "dependent points",
-        reference=reference(runner.system),
-        runtime=runner.runtime_name,
-        own_scenario=not runner.takes_scenario,
-    )
-
-
-def _verdict(tally: Tally, failures: list[Failure], unjudged: str) -> tuple[VerdictName, str]:
-    if failures:
-        return "violated", ""
-    if unjudged:
-        return "inconclusive", unjudged
-    if not tally.fired:
-        return "inconclusive", "no event fired, so nothing was tested: allow at least one event"
-    if "no-evidence" in tally.shown:
-        return "inconclusive", tally.shown[
-            "no-evidence"
-        ].finding.message + " Pass plan= or basis= to kit.act, or arguments that carry the values."
-    return "held", ""

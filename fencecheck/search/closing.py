@@ -3,90 +3,67 @@
 An event is placed only where the next point depends on it, as in `exhaust`; of several events before one point only the state of the world that they
 come to matters; and an episode is gone on from only at places that no other had come to before (`states`). So the search **closes**: from some
 number of events on there is nothing left to try. Fewest events first, so that whoever comes to a place first has the most room beyond it.
-
-Kinds are searched in sets: the base set, and for each further kind a set that has it besides. All share one search. Each episode carries the sets
-that it belongs to, as bits, so that what the base set tries is run once for all of them.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator
-
-from msgspec import Struct
+from typing import NamedTuple
 
 from fencecheck.history import Fetch, History, Landed, Read
 from fencecheck.interleaving import CorruptParent, Deliver, Event, MissingParent, Replan, Restart, Update, What, kind_of
 from fencecheck.run.simulate import Runner
 from fencecheck.search.exhaust import Episode
-from fencecheck.search.placing import Touch, Touching, depend, event_touches, every
-from fencecheck.search.states import Model, Walk, World, lineage_of
+from fencecheck.search.placing import Objects, Touch, Touching, depend, event_touches
+from fencecheck.search.states import Model, Names, World, lineage_of
+from fencecheck.search.walk import Walk
 
 Dropped = tuple[tuple[str, str], ...]
-
-
-class KindSet(Struct, frozen=True):
-    """Kinds of event that are searched together, in any number but for those that happen once.
-
-    Args:
-        name: what reports call it: the kind that it adds to the base set.
-        whats: the events.
-    """
-
-    name: str
-    whats: frozenset[What]
-
-
-def variant(what: What) -> str:
-    """The kind of an event with its mode, such as `outage (hang)`."""
-    how = getattr(what, "how", None)
-    return f"{kind_of(what)} ({how})" if how is not None else kind_of(what)
-
-
-BASE = ("update (fresh)", "outage (refuse)", "restore", "missing-parent")
-"""What the base set has: updates, owners that refuse and come back, and records that cannot be read."""
 ONCE = (Replan, Restart)
-"""Events that make points of their own, so that any number of them would never close."""
-
-
+"""Events that make points of their own: any number of them would never close, so each comes once at most."""
 MOST_IN_BLOCK = 12
 """Events before one point beyond which a state of the world is taken to be one of endlessly many."""
+_OF_RECORDS = frozenset({MissingParent, CorruptParent})
+_NOTHING: Objects = frozenset()
 
 
-def base_set(whats: Iterable[What]) -> KindSet:
-    """The events of `whats` that any number of is tried of."""
-    return KindSet("base", frozenset(what for what in whats if variant(what) in BASE))
-
-
-class Closing(Struct):
-    """How far the search came with one set.
-
-    Args:
-        episodes: how many were run.
-        events: most events in an episode that showed anything new.
-        closed: whether nothing is left to try.
-        bound: all interleavings of up to so many events are done, where it is not closed.
-    """
-
-    name: str
-    episodes: int = 0
-    events: int = 0
-    closed: bool = False
-    bound: int = 0
-
-
-class _Planned(Struct, frozen=True, gc=False):
-    """An episode to be run, and gone on from at points after `start`.
-
-    Args:
-        sets: the sets that it belongs to.
-        known: what the point `start` touched when the events before it were chosen.
-    """
+class _Planned(NamedTuple):
+    """An episode to be run, and gone on from at points after `start`; `known` is what that point touched when the events before it were chosen."""
 
     dropped: Dropped
     events: tuple[Event, ...]
-    sets: int
     start: int = -1
     known: Touch | None = None
+
+    @property
+    def size(self) -> int:
+        return len(self.dropped) + len(self.events)
+
+
+class _Place(NamedTuple):
+    """A point of an episode, right before it.
+
+    Args:
+        entry: number of the entry of the point.
+        lineage: of the record that was derived last.
+        sees: whether the point depends on whether, and how, a record can be read.
+        size: how many events the episode has.
+        room: how many more may come before the point.
+    """
+
+    history: History
+    entry: int
+    point: int
+    world: World
+    named: tuple[Names, ...]
+    lineage: tuple[str, ...]
+    sees: Callable[[str | None, World], bool]
+    size: int
+    room: int
+
+    def canonical(self, model: Model, world: World) -> World:
+        return model.canonical(world, self.named)
 
 
 class Search:
@@ -94,249 +71,252 @@ class Search:
 
     Args:
         runner: the system.
-        sets: which events go together.
-        most: the most episodes that each set may take; the first set may take `most_base`.
+        whats: the events, simplest first.
+        dropped: the sets of declarations that are left out, each in turn.
+        most: the most episodes.
+        most_states: the most states of the world that are tried before one point; where there are more, nothing is closed.
+        max_events: the most events and dropped declarations.
+        back, remembers: as in `Model`.
 
     Attributes:
-        closings: how far each set came.
+        episodes: how many were run.
+        events: most events in an episode that showed anything new.
+        bound: all interleavings of up to so many events are done.
+        closed: whether nothing is left to try.
         peeks: what the system was seen to do for which renaming versions is unsound; then nothing is closed.
+        remembers: whether the system was seen to look into its memory.
     """
 
     def __init__(
         self,
         runner: Runner,
-        sets: list[KindSet],
+        whats: Iterable[What],
         *,
-        most: int = 10_000,
-        most_base: int = 1_000_000,
+        dropped: tuple[Dropped, ...] = ((),),
+        most: int = 100_000,
+        most_states: int = 50_000,
         max_events: int | None = None,
         back: int = 0,
         remembers: bool = True,
     ) -> None:
-        self.runner, self.sets = runner, sets
-        hooks = frozenset(hook for hook in ("deliver", "lose") if callable(getattr(runner._probe, hook, None)))
-        self.hooks = hooks
-        self._back = back
-        self.model = Model(runner.scenario, hooks, back, remembers)
-        self.closings = [Closing(kinds.name) for kinds in sets]
-        self.peeks = ""
-        self._most = [most_base] + [most] * (len(sets) - 1)
-        self._max_events = max_events
-        order: dict[What, int] = {}
-        for i, kinds in enumerate(sets):
-            for what in kinds.whats:
-                order[what] = order.get(what, 0) | 1 << i
-        ranked = [what for what in every(runner.scenario, _kinds(order), runner.horizon + 1, frozenset({"honest-owners"})) if what in order]
-        self.whats = [(what, order[what]) for what in ranked]
-        self._allowed = order
-        self._open = 0
-        self._touches: dict[tuple[What, str | None], Touch] = {}
-        self._seen: dict[tuple[int, World], int] = {}
-        self._queue: dict[int, list[_Planned]] = {}
+        self.runner, self.whats, self._dropped = runner, tuple(whats), dropped
+        self._allowed = frozenset(self.whats)
+        self._hooks = frozenset(hook for hook in ("deliver", "lose") if callable(getattr(runner._probe, hook, None)))
+        self._model = Model(runner.scenario, self._hooks, back, remembers)
         self._touching = Touching(runner.scenario)
+        self._back, self._most, self._most_states, self._max_events = back, most, most_states, max_events
+        self.episodes = self.events = self.bound = 0
+        self.closed = False
+        self.peeks = ""
+        self.remembers = False
+        self._open = False
+        self._tried = sys.maxsize
+        self._breaking = tuple(what for what in self.whats if self._breaks(what))
+        self._rest = tuple(what for what in self.whats if not self._breaks(what))
+        self._touches: dict[tuple[What, str | None], Touch] = {}
+        self._links: dict[tuple[Touch, Touch | None, tuple[str, ...]], list[tuple[What, Touch, bool]]] = {}
+        self._seen: set[tuple[int, World]] = set()
+        self._queue: dict[int, list[tuple[_Planned, Iterator[_Planned]]]] = {}
 
     def run(self) -> Iterator[Episode]:
-        """Runs episodes until nothing is left to try, or no set has episodes left."""
-        self._queue = {0: [_Planned((), (), (1 << len(self.sets)) - 1)]}
+        """Runs episodes until nothing is left to try, or there were `most`."""
+        for dropped in self._dropped:
+            self._plan(iter([_Planned(dropped, ())]))
         size = 0
-        while self._queue and (self._max_events is None or size <= self._max_events):
-            for planned in self._queue.pop(size, ()):
-                sets = self._within_budget(planned.sets)
-                if not sets:
-                    continue
+        most = sys.maxsize if self._max_events is None else self._max_events
+        while self._queue and size <= min(most, self._tried):
+            waiting = self._queue.get(size, [])
+            for planned, more in waiting:  # grows while it is walked
+                if self.episodes >= self._most:
+                    return
                 history = self.runner.run(planned.dropped, planned.events)
-                if len(history.fired) < len(planned.events):
-                    continue  # what was put in before made another event fall away
-                self._count(sets, size)
-                yield Episode(planned.dropped, planned.events, history, True)
-                self._extend(planned, history, sets)
+                if len(history.fired) == len(planned.events):  # else what was put in before made another event fall away
+                    self.episodes += 1
+                    self.events = size
+                    yield Episode(planned.dropped, planned.events, history, True)
+                    self._extend(planned, history)
+                self._plan(more)
+            self._queue.pop(size, None)
+            self.bound = min(size, self._tried)
             size += 1
-            for i, closing in enumerate(self.closings):
-                if closing.episodes < self._most[i]:
-                    closing.bound = size - 1
-        self._close()
+        self.closed = not self._queue and not self._open and not self.peeks
 
-    def _close(self) -> None:
-        left = self._open
-        for planned in (planned for waiting in self._queue.values() for planned in waiting):
-            left |= planned.sets
-        for i, closing in enumerate(self.closings):
-            closing.closed = not self.peeks and not left >> i & 1 and closing.episodes < self._most[i]
-
-    def _within_budget(self, sets: int) -> int:
-        for i, closing in enumerate(self.closings):
-            if closing.episodes >= self._most[i]:
-                sets &= ~(1 << i)
-        return sets
-
-    def _count(self, sets: int, size: int) -> None:
-        for i, closing in enumerate(self.closings):
-            if sets >> i & 1:
-                closing.episodes += 1
-                closing.events = size
+    def _plan(self, more: Iterator[_Planned]) -> None:
+        """Queues the next one. What comes after it is thought of only once that one was run, so that work goes by episodes."""
+        planned = next(more, None)
+        if planned is not None:
+            self._queue.setdefault(planned.size, []).append((planned, more))
 
     # -- going on from an episode ------------------------------------------------------------------------------------
 
-    def _extend(self, planned: _Planned, history: History, sets: int) -> None:
-        events, start = planned.events, planned.start
-        broken = bool(events) and _breaks(events[-1].what, self.hooks)
-        walk = Walk(self.model, history)
+    def _extend(self, planned: _Planned, history: History) -> None:
+        broken = bool(planned.events) and self._breaks(planned.events[-1].what)
+        walk = Walk(self._model, history)
         for point in walk.points():
-            self._link(walk, planned, sets)
-            self._lose(walk, planned, sets)
-            if point < start:
+            self._insert(walk, planned)
+            if point < planned.start:
                 continue
-            known = planned.known if point == start and not broken else None
+            known = planned.known if point == planned.start and not broken else None
             touch = self._touching.at(history, walk.index)
             if known is None:
                 place = (walk.node, walk.canonical())
-                before = self._seen.get(place, 0)
-                sets &= ~before
-                if not sets:
+                if place in self._seen:
                     break
-                self._seen[place] = before | sets
+                self._seen.add(place)
             elif touch[0] <= known[0] and touch[1] <= known[1]:
                 continue
-            for block, of in self._blocks(walk, history, touch, sets, known, events):
-                longer = events + tuple(Event(point, what) for what in block)
-                joined = touch if known is None else (touch[0] | known[0], touch[1] | known[1])
-                self._plan(_Planned(planned.dropped, longer, of, point, joined))
+            for longer in self._longer(planned, self._place(planned, walk, point), touch, known):
+                self._plan(longer)
         else:
-            self._link(walk, planned, sets)
-            self._lose(walk, planned, sets)
+            self._insert(walk, planned)
+        self.remembers = self.remembers or walk.remembers
         self.peeks = self.peeks or walk.peeks
-        if walk.remembers and not self.model.remembers:
-            self.peeks = self.peeks or "it looked into its memory, which it had not in smaller interleavings"
 
-    def _plan(self, planned: _Planned) -> None:
-        self._queue.setdefault(len(planned.dropped) + len(planned.events), []).append(planned)
+    def _place(self, planned: _Planned, walk: Walk, point: int) -> _Place:
+        lineage = lineage_of(walk.history, walk.latest)
+        room = MOST_IN_BLOCK if self._max_events is None else min(self._max_events - planned.size, MOST_IN_BLOCK)
+        return _Place(
+            walk.history, walk.index, point, tuple(walk.world), tuple(walk.named), lineage, self._sees_record(walk), planned.size, room
+        )
 
-    def _link(self, walk: Walk, planned: _Planned, sets: int) -> None:
-        """Where a record says that it supersedes a version seen before: the same with one more update in between, which nobody sees otherwise."""
-        for point, index, key, number in walk.links:
-            name = walk.model.scenario.keys[key]
-            update = Update(name)
-            within = sets & self._allowed.get(update, 0)
-            if self._back or point < planned.start or not within:
-                continue
-            made = f"{name}@{number + 1}"
-            landed = [entry for entry in walk.history.entries if type(entry) is Landed]
-            i = next((i for i, entry in enumerate(landed) if type(entry.what) is Update and entry.version == made), None)
-            if i is not None:
-                events = planned.events
-                longer = (*events[:i], Event(events[i].at, update), *events[i:])
-                known = planned.known if point == planned.start else None
-                self._plan(_Planned(planned.dropped, longer, within, point, known or self._touching.at(walk.history, index)))
-        walk.links.clear()
-
-    def _lose(self, walk: Walk, planned: _Planned, sets: int) -> None:
-        """Where a record is fetched to which no place comes any more: the same with that record lost when one last did, which nobody sees before."""
-        for point, index, kind, last, i, place in walk.strays:
-            if point < planned.start:
-                continue
-            for what, allowed in self.whats:
-                if not sets & allowed or type(what) is not kind or what.place != place:  # type: ignore[union-attr]
-                    continue
-                events = planned.events
-                longer = (*events[:i], Event(last, what), *events[i:])
-                known = planned.known if point == planned.start else None
-                self._plan(_Planned(planned.dropped, longer, sets & allowed, point, known or self._touching.at(walk.history, index)))
-        walk.strays.clear()
-
-    def _blocks(
-        self, walk: Walk, history: History, touch: Touch, sets: int, known: Touch | None, events: tuple[Event, ...]
-    ) -> Iterator[tuple[tuple[What, ...], int]]:
-        """Shortest sequences of events, one for each state of the world that they can come to before the point; with the sets that have them."""
-        once = {type(event.what) for event in events if isinstance(event.what, ONCE)}
-        agent = history.entries[walk.index].agent  # type: ignore[union-attr]
-        lineage = lineage_of(history, walk.latest)
-        linked = self._linked(touch, known, lineage, walk, agent, once)
-        sees = self._sees_record(walk, lineage)
-        named = tuple(walk.named)
-        start = tuple(walk.world)
-        canonical = self.model.canonical(start, named)
-        emitted: dict[object, int] = {canonical: sets}
-        seen: dict[object, int] = {}
-        room = MOST_IN_BLOCK if self._max_events is None else min(self._max_events - len(events), MOST_IN_BLOCK)
-        frontier: list[tuple[World, tuple[What, ...], frozenset[Touch], int]] = [(start, (), frozenset(), sets)]
-        while frontier and room > 0:
-            room -= 1
-            following: list[tuple[World, tuple[What, ...], frozenset[Touch], int]] = []
-            for world, block, pending, of in frontier:
-                for what, its, ends, allowed in linked:
-                    within = of & allowed
-                    if not within:
-                        continue
-                    if _breaks(what, self.hooks):
-                        if not _pending(pending, its, ends):
-                            mark = (self.model.canonical(world, named), what)
-                            new = within & ~emitted.get(mark, 0)
-                            if new:
-                                emitted[mark] = emitted.get(mark, 0) | new
-                                yield (*block, what), new
-                        continue
-                    after = self.model.after(what, world, lineage, history)
-                    if after is None:
-                        continue
-                    if isinstance(what, MissingParent | CorruptParent):
-                        ends = sees(self.model.place(what.place, world, lineage), world)
-                        its = (its[0] if self._back else frozenset(), its[1])  # a record that no place comes to any more: see _lose
-                    waiting = _pending(pending, its, ends)
-                    canon = self.model.canonical(after, named)
-                    place = (canon, waiting)
-                    new = within & ~seen.get(place, 0)
-                    if not new:
-                        continue
-                    seen[place] = seen.get(place, 0) | new
-                    if not waiting:
-                        fresh = new & ~emitted.get(canon, 0)
-                        if fresh:
-                            emitted[canon] = emitted.get(canon, 0) | fresh
-                            yield (*block, what), fresh
-                    following.append((after, (*block, what), waiting, new))
-            frontier = following
-        for *_, of in frontier:
-            self._open |= of
-
-    def _linked(
-        self, touch: Touch, known: Touch | None, lineage: tuple[str, ...], walk: Walk, agent: str, once: set[type]
-    ) -> list[tuple[What, Touch, bool, int]]:
-        """The events on which the point depends, or one of these events, and so on: with what each touches, and whether the point depends on it."""
-        rest: list[tuple[What, Touch, int]] = []
-        found: list[tuple[What, Touch, bool, int]] = []
-        for what, allowed in self.whats:
+    def _longer(self, planned: _Planned, place: _Place, touch: Touch, known: Touch | None) -> Iterator[Iterator[_Planned]]:
+        """The episode with one more block of events before the place, for each block that may show; in several series, each shortest first."""
+        joined = touch if known is None else (touch[0] | known[0], touch[1] | known[1])
+        yield self._each(planned, place, self._blocks(place, touch, known, place.sees), (), joined)
+        if known is not None:
+            return
+        once = {type(event.what) for event in planned.events if isinstance(event.what, ONCE)}
+        agent = place.history.entries[place.entry].agent  # type: ignore[union-attr]
+        for what in self._breaking:
             if type(what) in once or (isinstance(what, Restart) and what.agent != agent):
                 continue
+            its = self._touch(what, place.lineage)
+            if its is not None:
+                yield self._each(planned, place, self._before(what, place, its), (what,), None)
+
+    def _before(self, what: What, place: _Place, its: Touch) -> Iterator[tuple[What, ...]]:
+        """The blocks that an event which calls code of the system's may depend on, as a point does on the events before it."""
+        yield ()
+        yield from self._blocks(place, its, None, lambda id, world: isinstance(what, Replan))
+
+    def _each(
+        self, planned: _Planned, place: _Place, blocks: Iterator[tuple[What, ...]], last: tuple[What, ...], known: Touch | None
+    ) -> Iterator[_Planned]:
+        for block in blocks:
+            yield _Planned(
+                planned.dropped, planned.events + tuple(Event(place.point, what) for what in (*block, *last)), place.point, known
+            )
+
+    def _breaks(self, what: What) -> bool:
+        """Whether the event calls code of the system's, or unwinds it: what follows it is tried in the run that it made."""
+        if isinstance(what, Replan | Restart):
+            return True
+        return (isinstance(what, Deliver) and "deliver" in self._hooks) or (isinstance(what, MissingParent) and "lose" in self._hooks)
+
+    # -- events that nobody sees before something else has happened -------------------------------------------------------
+
+    def _insert(self, walk: Walk, planned: _Planned) -> None:
+        if walk.links:
+            for point, index, key, number in walk.links:
+                self._link(walk, planned, point, index, key, number)
+            walk.links.clear()
+        if walk.strays:
+            for point, index, kind, last, i, place in walk.strays:
+                for what in self.whats:
+                    if type(what) is kind and what.place == place:  # type: ignore[union-attr]
+                        self._plan_before(planned, point, index, walk.history, i, Event(last, what))
+            walk.strays.clear()
+
+    def _link(self, walk: Walk, planned: _Planned, point: int, index: int, key: int, number: int) -> None:
+        """Where a record says that it supersedes a version seen before: the same with one more update in between, which nobody sees otherwise."""
+        name = self._model.scenario.keys[key]
+        update = Update(name)
+        if self._back or update not in self._allowed:
+            return
+        made = f"{name}@{number + 1}"
+        landed = [entry for entry in walk.history.entries if type(entry) is Landed]
+        i = next((i for i, entry in enumerate(landed) if type(entry.what) is Update and entry.version == made), None)
+        if i is not None:
+            self._plan_before(planned, point, index, walk.history, i, Event(planned.events[i].at, update))
+
+    def _plan_before(self, planned: _Planned, point: int, index: int, history: History, i: int, event: Event) -> None:
+        """Plans the same with one more event as the `i`-th: for a record to which no place comes any more by the time it is fetched, too."""
+        if point < planned.start:
+            return  # the episode that this one goes on from was planned with it
+        longer = (*planned.events[:i], event, *planned.events[i:])
+        known = planned.known if point == planned.start else None
+        self._plan(iter([_Planned(planned.dropped, longer, point, known or self._touching.at(history, index))]))
+
+    # -- blocks of events before one point ----------------------------------------------------------------------------------
+
+    def _blocks(
+        self, place: _Place, touch: Touch, known: Touch | None, sees: Callable[[str | None, World], bool]
+    ) -> Iterator[tuple[What, ...]]:
+        """Shortest sequences of events, one for each state of the world that they can come to before a step that touches so much."""
+        about = (touch, known, place.lineage)
+        linked = self._links.get(about)
+        if linked is None:
+            linked = self._links[about] = self._linked(*about)
+        if not linked:
+            return
+        emitted = {place.canonical(self._model, place.world)}
+        seen: set[object] = set()
+        frontier: list[tuple[World, tuple[What, ...], frozenset[Touch]]] = [(place.world, (), frozenset())]
+        for depth in range(place.room):
+            following: list[tuple[World, tuple[What, ...], frozenset[Touch]]] = []
+            for world, block, pending in frontier:
+                for what, its, ends in linked:
+                    after = self._model.after(what, world, place.lineage, place.history)
+                    if after is None:
+                        continue
+                    if type(what) in _OF_RECORDS:
+                        ends = sees(self._model.place(what.place, world, place.lineage), world)  # type: ignore[union-attr]
+                        its = (its[0] if self._back else _NOTHING, its[1])  # a record that no place comes to any more: see _insert
+                    waiting = _pending(pending, its, ends)
+                    canon = place.canonical(self._model, after)
+                    if (canon, waiting) in seen:
+                        continue
+                    seen.add((canon, waiting))
+                    if len(seen) > self._most_states:
+                        self._give_up(place.size + depth)
+                        return
+                    if not waiting and canon not in emitted:
+                        emitted.add(canon)
+                        yield (*block, what)
+                    following.append((after, (*block, what), waiting))
+            frontier = following
+            if not frontier:
+                return
+        self._give_up(place.size + place.room)
+
+    def _give_up(self, tried: int) -> None:
+        """Notes that longer blocks were left out: what was tried is every interleaving of up to so many events."""
+        self._open = True
+        self._tried = min(self._tried, tried)
+
+    def _linked(self, touch: Touch, known: Touch | None, lineage: tuple[str, ...]) -> list[tuple[What, Touch, bool]]:
+        """The events on which the step depends, or one of these events, and so on: with what each touches, and whether the step depends on it."""
+        rest: list[tuple[What, Touch]] = []
+        found: list[tuple[What, Touch, bool]] = []
+        for what in self._rest:
             its = self._touch(what, lineage)
             if its is None:
                 continue
-            if known is None:
-                ends = _breaks(what, self.hooks) or depend(its, touch)
+            if depend(its, touch) and (known is None or not depend(its, known)):
+                found.append((what, its, True))
             else:
-                ends = not _breaks(what, self.hooks) and depend(its, touch) and not depend(its, known)
-            if ends:
-                found.append((what, its, True, allowed))
-            else:
-                rest.append((what, its, allowed))
-        through = [0] * len(rest)
-        grown = True
-        while grown:
-            grown = False
-            reached = [(its, allowed) for _, its, _, allowed in found] + [(rest[i][1], bits) for i, bits in enumerate(through) if bits]
-            for i, (what, its, allowed) in enumerate(rest):
-                bits = 0
-                for other, others in reached:
-                    if others & allowed & ~through[i] and depend(its, other):
-                        bits |= others & allowed
-                if bits & ~through[i] and not _breaks(what, self.hooks):
-                    through[i] |= bits
-                    grown = True
-        found += [(what, its, False, bits) for (what, its, _), bits in zip(rest, through, strict=True) if bits]
+                rest.append((what, its))
+        reached = [its for _, its, _ in found]
+        for its in reached:  # grows while it is walked
+            through = [one for one in rest if depend(one[1], its)]
+            rest = [one for one in rest if one not in through]
+            found += [(what, touches, False) for what, touches in through]
+            reached += [touches for _, touches in through]
         return found
 
-    def _sees_record(self, walk: Walk, lineage: tuple[str, ...]) -> Callable[[str | None, World], bool]:
+    def _sees_record(self, walk: Walk) -> Callable[[str | None, World], bool]:
         """Whether the point depends on whether, and how, a record can be read."""
-        entry, model = walk.history.entries[walk.index], self.model
+        entry, model = walk.history.entries[walk.index], self._model
         if isinstance(entry, Read):
             key = model.key.get(entry.key)
             return lambda id, world: key is not None and model.number(id) == (key, world[key].head)  # type: ignore[union-attr]
@@ -358,7 +338,7 @@ class Search:
 
 
 def _pending(pending: frozenset[Touch], its: Touch, ends: bool) -> frozenset[Touch]:
-    """The events of a block that are not yet linked to the point, once one more has landed."""
+    """The events of a block that are not yet linked to the step, once one more has landed."""
     if not ends:
         return pending | {its}
     linked, left = {its}, set(pending)
@@ -368,12 +348,7 @@ def _pending(pending: frozenset[Touch], its: Touch, ends: bool) -> frozenset[Tou
     return frozenset(left)
 
 
-def _breaks(what: What, hooks: frozenset[str]) -> bool:
-    """Whether the event calls code of the system's, or unwinds it: what follows it is tried in the run that it made."""
-    if isinstance(what, Replan | Restart):
-        return True
-    return (isinstance(what, Deliver) and "deliver" in hooks) or (isinstance(what, MissingParent) and "lose" in hooks)
-
-
-def _kinds(whats: Iterable[What]) -> set[str]:
-    return {kind_of(what) for what in whats}
+def variant(what: What) -> str:
+    """The kind of an event with its mode, such as `outage (hang)`."""
+    how = getattr(what, "how", None)
+    return f"{kind_of(what)} ({how})" if how is not None else kind_of(what)

@@ -17,6 +17,7 @@ from fencecheck.history import Derive, History
 from fencecheck.interleaving import KINDS, CorruptParent, Deliver, Event, MissingParent, Replan, Restart, What
 from fencecheck.judge.evidence import lineage
 from fencecheck.run.simulate import Runner
+from fencecheck.search.budget import WHOLE, Shard
 from fencecheck.search.placing import Point, Touch, asks_declared, depend, event_touches, every, points_of
 
 
@@ -57,15 +58,17 @@ def episodes(
     kinds: tuple[str, ...] | None = None,
     full: bool = False,
     assume_broken: frozenset[str] = frozenset(),
+    shard: Shard = WHOLE,
 ) -> Iterator[Episode]:
     """Runs all interleavings of up to `max_events` events, fewest first.
 
     Args:
+        shard: the share to run. Smaller interleavings, from which the larger ones are made, are run by each.
         kinds: the event kinds to use; by default all that the system can receive.
         full: whether to place every event before every point.
         assume_broken: assumptions that events may break.
     """
-    search = _Search(runner, max_events, kinds if kinds is not None else runner.kinds, full or runner.own_store, assume_broken)
+    search = _Search(runner, max_events, kinds if kinds is not None else runner.kinds, full or runner.own_store, assume_broken, shard)
     return search.run()
 
 
@@ -79,8 +82,8 @@ def order_of(runner: Runner, assume_broken: frozenset[str] = frozenset()) -> Cal
 
 
 class _Search:
-    def __init__(self, runner: Runner, most: int, kinds: tuple[str, ...], full: bool, assume_broken: frozenset[str]) -> None:
-        self.runner, self.most, self.full = runner, most, full
+    def __init__(self, runner: Runner, most: int, kinds: tuple[str, ...], full: bool, assume_broken: frozenset[str], shard: Shard) -> None:
+        self.runner, self.most, self.full, self.shard = runner, most, full, shard
         self.hooks = {hook for hook in ("deliver", "lose") if callable(getattr(runner._probe, hook, None))}
         self.drop = "dropped-declaration" in kinds or kinds == runner.kinds
         first = runner.run()
@@ -93,12 +96,18 @@ class _Search:
                 self.queue[size].append(_Planned(dropped, (), None))
 
     def run(self) -> Iterator[Episode]:
+        number = -1
         for size in range(self.most + 1):
             for planned in self.queue[size]:
                 dropped, events = planned.dropped, planned.events
+                number += 1
+                mine = self.shard.has(number)
+                if not mine and size == self.most:
+                    continue
                 history = self.runner.run(dropped, events)
                 new = len(history.fired) == len(events)
-                yield Episode(dropped, events, history, new)
+                if mine:
+                    yield Episode(dropped, events, history, new)
                 if new and size < self.most:
                     self._extend(planned, history, self.most - size)
             self.queue[size] = []

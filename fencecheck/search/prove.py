@@ -1,71 +1,184 @@
-"""Whether a system that held over few events holds over any number of the base kinds: runs `closing` and says how far it came."""
+"""Whether a system that held over few events holds over any number: runs `closing` for the base kinds, then with one further kind at a time."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import combinations
+from math import comb
 
 from msgspec import Struct
 
+from fencecheck.history import Derive, Memory
+from fencecheck.interleaving import What
 from fencecheck.judge import Judgement, judge
 from fencecheck.run.simulate import Runner
-from fencecheck.search.closing import BASE, Search, base_set
+from fencecheck.search.closing import Search, variant
 from fencecheck.search.exhaust import Episode
-from fencecheck.search.placing import every
+from fencecheck.search.placing import asks_declared, every
+from fencecheck.search.renamed import OtherNames
+from fencecheck.search.states import lineage_of
 
-MOST_EPISODES = 100_000
-"""Episodes after which a search that has not closed is given up."""
+BASE = ("update (fresh)", "outage (refuse)", "restore", "missing-parent")
+"""Kinds of event that are tried together, in any number of each."""
+IN_PLACE_OF = {"outage": "outage (refuse)", "corrupt-parent": "missing-parent"}
+"""Which base kind a further one of that kind stands in for. The others are tried besides all base kinds."""
+TOLD_APART = {"update (earlier)": 1, "corrupt-parent (two-versions)": 1, "outage (older-head)": 2}
+"""How many versions back from what can be seen matter to these kinds, so that the number of updates does: they are tried up to a bound only."""
+MOST_EVENTS_TOLD_APART = 4
+MOST_EPISODES = 500_000
+"""Episodes after which the search for the base kinds is given up."""
+PER_KIND = 600
+"""The same for each further kind, unless said otherwise."""
+MOST_STATES, MOST_STATES_FURTHER = 50_000, 600
+"""States of the world that are tried before one point, for the base kinds and for a further one."""
+MOST_COMPARED = 1_000
+"""Episodes that are run again with other version ids and values, fewest events first."""
+COUNTED = 6
+"""Number of events for which it is said how many interleavings there are."""
+Judged = Callable[[Episode, Judgement], bool]
+
+
+class Reach(Struct, frozen=True):
+    """How far the search came with some kinds of event.
+
+    Args:
+        kind: the further kind, or nothing for the base kinds alone.
+        complete: whether nothing was left to try.
+        events: where it is complete, most events in an interleaving that came to anything new; else, all of up to so many were tried.
+        episodes: how many were run.
+    """
+
+    kind: str
+    complete: bool
+    events: int
+    episodes: int
 
 
 class Proof(Struct):
     """How far the search for any number of events came.
 
     Args:
-        kinds: the kinds of event, any number of which was tried.
-        closed: whether nothing was left to try.
-        events: most events in an interleaving that came to anything new.
-        episodes: how many were run.
-        stands_for: how many interleavings of up to `counted` events before the points of the episode without events there are.
-        why: why it did not close, or was not begun.
+        kinds: the base kinds, any number of which was tried.
+        base: how far it came with these, or None where it was not begun.
+        further: how far with one kind more.
+        stands_for: how many interleavings of up to `counted` events of the base kinds there are before the points of the run without events.
+        compared: how many episodes were the same with other version ids and values.
+        why: why it is not complete for the base kinds, or did not come to the end of the further ones.
     """
 
     kinds: tuple[str, ...] = BASE
-    closed: bool = False
-    events: int = 0
-    episodes: int = 0
+    base: Reach | None = None
+    further: list[Reach] = []
     stands_for: int = 0
-    counted: int = 6
+    counted: int = COUNTED
+    compared: int = 0
     why: str = ""
 
+    @property
+    def complete(self) -> bool:
+        """Whether nothing was left to try for the base kinds."""
+        return self.base is not None and self.base.complete
 
-def prove(runner: Runner, add: Callable[[Episode, Judgement], bool], *, known: int, most: int = MOST_EPISODES) -> Proof:
-    """Runs episodes of any number of base events until nothing is left to try.
+
+class _Stopped(Exception):
+    """Something was found that ends the search."""
+
+
+class _Prover:
+    def __init__(self, runner: Runner, add: Judged, known: int, in_time: Callable[[], bool], per_kind: int) -> None:
+        self.runner, self.add, self.known, self.in_time, self.per_kind = runner, add, known, in_time, per_kind
+        first = runner.run()
+        self.remembers = any(type(entry) is Memory for entry in first.entries)
+        self.whats = every(runner.scenario, runner.kinds, 2 * runner.horizon + 1)
+        self.base = [what for what in self.whats if variant(what) in BASE]
+        self.droppable = asks_declared(first)
+        self.others = OtherNames(runner)
+        self.failed_at: int | None = None
+        longest = max((len(lineage_of(first, entry.id)) for entry in first.entries if type(entry) is Derive), default=1)
+        self.standing = [what for what in self.base if not isinstance(place := getattr(what, "place", None), int) or place < longest]
+
+    def prove(self) -> Proof:
+        number = _number(self.runner.horizon, len(self.standing), COUNTED)
+        proof = Proof(kinds=tuple(kind for kind in BASE if any(variant(what) == kind for what in self.base)), stands_for=number)
+        try:
+            self._prove(proof)
+        except _Stopped as stopped:
+            proof.why = str(stopped)
+        proof.compared = self.others.compared
+        return proof
+
+    def _prove(self, proof: Proof) -> None:
+        proof.base = self._reach("", self.base, MOST_EPISODES)
+        if not proof.base.complete:
+            proof.why = f"it was still open after {proof.base.episodes:,} episodes"
+        further = [kind for kind in dict.fromkeys(variant(what) for what in self.whats) if kind not in BASE]
+        for kind in [*further, *(["dropped-declaration"] if self.droppable else [])] if self.per_kind else []:
+            proof.further.append(self._further(kind))
+
+    def _further(self, kind: str) -> Reach:
+        out = IN_PLACE_OF.get(kind.split(" ")[0])
+        whats = [what for what in self.whats if variant(what) == kind or (what in self.base and variant(what) != out)]
+        return self._reach(kind, whats, self.per_kind)
+
+    def _reach(self, kind: str, whats: list[What], most: int) -> Reach:
+        """Runs one search; once more where it turns out that what is in memory matters."""
+        while True:
+            search = self._search(kind, whats, most)
+            for episode in search.run():
+                self._take(kind, episode)
+                if search.remembers and not self.remembers:
+                    break
+            else:
+                if self.failed_at is not None:
+                    raise _Stopped("an interleaving fails")
+                if search.peeks and not kind:
+                    raise _Stopped(search.peeks)
+                return Reach(kind, search.closed, search.events if search.closed else search.bound, search.episodes)
+            self.remembers = True
+
+    def _search(self, kind: str, whats: list[What], most: int) -> Search:
+        back = TOLD_APART.get(kind, 0)
+        dropped: tuple[tuple[tuple[str, str], ...], ...] = ((),)
+        if kind == "dropped-declaration":
+            dropped = tuple(some for size in range(len(self.droppable) + 1) for some in combinations(self.droppable, size))
+        most_events = MOST_EVENTS_TOLD_APART if back else None
+        return Search(
+            self.runner,
+            whats,
+            dropped=dropped,
+            most=most,
+            most_states=MOST_STATES_FURTHER if kind else MOST_STATES,
+            max_events=most_events,
+            back=back,
+            remembers=self.remembers,
+        )
+
+    def _take(self, kind: str, episode: Episode) -> None:
+        """Judges what was not judged before: not of the base kinds again, nor of so few events that all were. A size is finished first."""
+        if self.failed_at is not None and episode.size > self.failed_at:
+            raise _Stopped("an interleaving fails")
+        if not self.in_time():
+            raise _Stopped("the time was up")
+        if not kind and self.others.compared < MOST_COMPARED:
+            why = self.others.difference(episode.dropped, episode.events, episode.history)
+            if why:
+                raise _Stopped(why)
+        new = not kind or bool(episode.dropped) or any(variant(event.what) == kind for event in episode.events)
+        if new and episode.size > self.known and self.add(episode, judge(episode.history)) and self.failed_at is None:
+            self.failed_at = episode.size
+
+
+def prove(runner: Runner, add: Judged, *, known: int, in_time: Callable[[], bool], per_kind: int = PER_KIND) -> Proof:
+    """Runs episodes of any number of base events until nothing is left to try, then with each further kind.
 
     Args:
-        add: is told each judged episode with more than `known` events; True where it fails the check, after which only its size is finished.
+        add: is told each judged episode with more than `known` events; True where it fails the check, which ends the search.
         known: all interleavings of up to so many events were judged before.
-        most: the most episodes.
+        in_time: whether there is time left.
+        per_kind: the most episodes for each further kind; 0 leaves them out.
     """
     refused = _refused(runner)
-    if refused:
-        return Proof(why=refused)
-    kinds = base_set(every(runner.scenario, runner.kinds, 2 * runner.horizon))
-    search = Search(runner, [kinds], most_base=most)
-    stop_after: int | None = None
-    for episode in search.run():
-        if stop_after is not None and episode.size > stop_after:
-            break
-        if episode.size > known and add(episode, judge(episode.history)) and stop_after is None:
-            stop_after = episode.size
-    came = search.closings[0]
-    why = (
-        ""
-        if came.closed
-        else search.peeks or f"it was still open after {came.episodes:,} episodes, with all of up to {came.bound} events done"
-    )
-    if stop_after is not None:
-        why = "an interleaving fails"
-    number = _number(runner.horizon, len(kinds.whats), Proof().counted)
-    return Proof(closed=came.closed and stop_after is None, events=came.events, episodes=came.episodes, stands_for=number, why=why)
+    return Proof(why=refused) if refused else _Prover(runner, add, known, in_time, per_kind).prove()
 
 
 def _refused(runner: Runner) -> str:
@@ -82,6 +195,4 @@ def _refused(runner: Runner) -> str:
 
 def _number(points: int, events: int, most: int) -> int:
     """How many sequences of up to `most` of so many events there are, each before one of so many points, in order of points."""
-    from math import comb
-
     return sum(comb(points + size - 1, size) * events**size for size in range(most + 1))

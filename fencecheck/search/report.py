@@ -68,7 +68,8 @@ class Report(Struct):
         own_scenario: whether the system brings its scenario.
         seed: where the search began, if it was drawn.
         seconds: how long it took.
-        proof: how far a search for any number of events came, where one was asked for.
+        proof: how far the search for any number of events came, where there was one.
+        shard: the share that was run, such as `2/4`, or None for all.
     """
 
     system: str
@@ -86,13 +87,14 @@ class Report(Struct):
     assumed: list[str] = []
     strongest: Level | None = None
     why: str = ""
-    placements: str = "dependent"
+    placements: str = "dependent points"
     reference: str | None = None
     runtime: str = "sync"
     own_scenario: bool = False
     seed: int | None = None
     seconds: float = 0.0
     proof: Proof | None = None
+    shard: str | None = None
 
     @property
     def exit_status(self) -> int:
@@ -117,4 +119,5 @@ class Report(Struct):
             "noticed": self.noticed,
             "why": self.why,
             **({} if self.proof is None else {"proof": to_builtins(self.proof)}),
+            **({} if self.shard is None else {"shard": self.shard}),
         }

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
 from typing import Any
 
 from fencecheck.history import History, Landed, points, shape
-from fencecheck.interleaving import Event
+from fencecheck.interleaving import KINDS, Event, What
 from fencecheck.judge import judge
 from fencecheck.run.simulate import Runner
+from fencecheck.search.closing import ONCE, Search, variant
 from fencecheck.search.exhaust import episodes
 from fencecheck.search.placing import asks_declared, every
+from fencecheck.search.prove import TOLD_APART
 
 Dropped = tuple[tuple[str, str], ...]
 Seen = tuple[Any, str, tuple[tuple[str, str], ...]]
@@ -52,17 +54,30 @@ def reduced(runner: Runner, most: int, kinds: Iterable[str], *, full: bool = Fal
 
 def plain(runner: Runner, most: int, kinds: Iterable[str], *, broken: Iterable[str] = ()) -> dict[Seen, Shown]:
     """The same by the definition: every event before every point of every episode in which all events so far fired."""
+    kinds = tuple(kinds)
+    declared = asks_declared(runner.run()) if "dropped-declaration" in kinds else ()
+    return plain_of(runner, most, every(runner.scenario, kinds, PLACES, frozenset(broken)), declared)
+
+
+def plain_of(runner: Runner, most: int, whats: Sequence[What], declared: Dropped = ()) -> dict[Seen, Shown]:
+    """The same for these events, and dropped declarations."""
     found: dict[Seen, Shown] = {}
-    for dropped, events, history in _plainly(runner, most, tuple(kinds), frozenset(broken)):
+    for dropped, events, history in _plainly(runner, most, whats, declared):
         found.setdefault(seen_in(history), (dropped, events))
     return found
 
 
+def closing(runner: Runner, most: int, whats: Sequence[What], *, back: int = 0, remembers: bool = True) -> dict[Seen, Shown]:
+    """What the search that closes sees of these events, up to so many of them."""
+    found: dict[Seen, Shown] = {}
+    for episode in Search(runner, whats, max_events=most, back=back, remembers=remembers).run():
+        found.setdefault(seen_in(episode.history), (episode.dropped, episode.events))
+    return found
+
+
 def _plainly(
-    runner: Runner, most: int, kinds: tuple[str, ...], broken: frozenset[str]
+    runner: Runner, most: int, everything: Sequence[What], declared: Dropped
 ) -> Iterator[tuple[Dropped, tuple[Event, ...], History]]:
-    everything = every(runner.scenario, kinds, PLACES, broken)
-    declared = asks_declared(runner.run()) if "dropped-declaration" in kinds else ()
     todo: list[Shown] = [(dropped, ()) for n in range(min(most, len(declared)) + 1) for dropped in combinations(declared, n)]
     for dropped, events in todo:  # grows while it is walked
         history = runner.run(dropped, events)
@@ -74,6 +89,24 @@ def _plainly(
         first = events[-1].at if events else 0
         number = sum(1 for _ in points(history))
         todo += [(dropped, (*events, Event(at, what))) for at in range(first, number) for what in everything]
+
+
+def lost_by_closing(runner: Runner, most: int, variants: Iterable[str], *, back: int | None = None) -> str:
+    """The smallest interleaving that the search that closes, or the plain one, sees alone, or nothing."""
+    variants = set(variants)
+    whats = [what for what in every(runner.scenario, KINDS, PLACES, frozenset({"honest-owners"})) if variant(what) in variants]
+    back = max((TOLD_APART.get(name, 0) for name in variants), default=0) if back is None else back
+    less, more = closing(runner, most, whats, back=back), plain_of(runner, most, whats)
+    for one, other, name in ((more, less, "plain"), (less, more, "closing")):
+        for what, shown in one.items():
+            if what not in other and not _repeats(shown[1]):
+                return f"only the {name} search sees {shown}: {what[1:]}"
+    return ""
+
+
+def _repeats(events: tuple[Event, ...]) -> bool:
+    """Whether a replan or a restart comes twice, which the search that closes leaves out."""
+    return any(sum(isinstance(event.what, kind) for event in events) > 1 for kind in ONCE)
 
 
 def difference(runner: Runner, most: int, kinds: Iterable[str], *, broken: Iterable[str] = ()) -> str:

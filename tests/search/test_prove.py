@@ -1,0 +1,323 @@
+"""Going on to any number of events: what closes, what is refused, and what is said of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fencecheck import systems
+from fencecheck.errors import BadInput
+from fencecheck.fence import Halt
+from fencecheck.history import Memory
+from fencecheck.interleaving import Deliver, Event, Update
+from fencecheck.model import Action, Record, Scenario
+from fencecheck.mutants import ALL as MUTANTS
+from fencecheck.run.adapter import AgentSystem
+from fencecheck.run.faults import Fault
+from fencecheck.run.kit import Kit
+from fencecheck.run.simulate import Runner
+from fencecheck.search.budget import Shard, shard
+from fencecheck.search.check import check
+from fencecheck.search.exhaust import episodes
+from fencecheck.search.prove import BASE, Proof, prove
+from fencecheck.search.report import Report
+from fencecheck.worlds import world
+
+X = "x"
+ONE = Scenario(owners={"a": [X], "b": ["y"]}, actions=[Action("go", depends_on=[X])])
+
+
+def checked(system: Any, **options: Any) -> Report:
+    return check(system, fresh_process=False, **options)
+
+
+def proof_of(report: Report) -> Proof:
+    assert report.proof is not None
+    return report.proof
+
+
+class Careful(AgentSystem):
+    """Reads, and acts only if x is still what it read."""
+
+    scenario = ONE
+    halt_exceptions = (Fault, Halt)
+
+    def now(self) -> Record:
+        record = self.kit.read(X, timeout=1)
+        if not isinstance(record, Record) or record.key != X:
+            raise Halt("malformed-answer", X)
+        return record
+
+    def head(self) -> str:
+        head = self.kit.head(X, timeout=1)
+        if not isinstance(head, str) or not head.startswith("x@"):
+            raise Halt("malformed-answer", X)
+        return head
+
+    def run(self) -> None:
+        record = self.now()
+        self.kit.pause("approval")
+        if self.same(record):
+            self.kit.validated([X])
+            self.kit.act("go", {"to": record.value}, basis={X: record.id})
+        else:
+            self.kit.halted("x changed")
+
+    def same(self, record: Record) -> bool:
+        return self.head() == record.id
+
+
+# -- what closes --------------------------------------------------------------------------------------------------------------------
+
+
+def test_planfence_is_complete_for_any_number_of_base_events() -> None:
+    report = checked(systems.ALL["planfence"], per_kind=0)
+    proof = proof_of(report)
+    assert (report.verdict, report.bound.kind) == ("held", "complete")
+    assert proof.base is not None
+    assert (proof.base.complete, proof.base.events, proof.base.episodes, report.bound.value) == (True, 10, 494, 10)
+    assert proof.kinds == BASE
+    assert proof.further == []
+    assert proof.compared == proof.base.episodes
+
+
+def test_each_further_kind_says_whether_it_is_complete_or_up_to_how_many_events() -> None:
+    with Runner(systems.ALL["planfence"], world(keys=2, declared=1, depth=1)) as runner:
+        proof = prove(runner, lambda episode, judgement: False, known=2, in_time=lambda: True, per_kind=300)
+    reached = {reach.kind: reach for reach in proof.further}
+    assert {"update (removed)", "deliver", "outage (hang)", "corrupt-parent (cycle)", "tool-fault (lost-reply)"} <= {
+        kind for kind, reach in reached.items() if reach.complete
+    }
+    assert "dropped-declaration" in reached
+    unbounded = reached["update (earlier)"]
+    assert not unbounded.complete
+    assert 0 < unbounded.events <= 4
+    assert unbounded.episodes <= 300
+
+
+def test_how_many_interleavings_it_stands_for_is_counted_by_hand() -> None:
+    """Three points; two updates, two outages, two restores and, of the records of three keys and one plan, none but those of the keys."""
+    with Runner(Careful) as runner:
+        proof = prove(runner, lambda episode, judgement: False, known=0, in_time=lambda: True, per_kind=0)
+        points, kinds = runner.horizon, 2 + 2 + 2 + 2 + 1
+    by_hand = [1]
+    for size in range(1, proof.counted + 1):
+        sequences = [(at,) for at in range(points)]
+        for _ in range(size - 1):
+            sequences = [(*some, at) for some in sequences for at in range(some[-1], points)]
+        by_hand.append(len(sequences) * kinds**size)
+    assert proof.stands_for == sum(by_hand)
+
+
+def test_a_system_that_looks_into_memory_in_some_runs_only_is_searched_with_what_is_in_memory() -> None:
+    class Looks(Careful):
+        def same(self, record: Record) -> bool:
+            if self.head() == record.id:
+                return True
+            return self.kit.memory(X).id == record.id
+
+    with Runner(Looks) as runner:
+        assert not any(type(entry) is Memory for entry in runner.run().entries)
+        seen = []
+        prove(runner, lambda episode, judgement: bool(seen.append(episode.events)), known=0, in_time=lambda: True, per_kind=100)
+    assert any(type(event.what) is Deliver for events in seen for event in events)
+
+
+# -- what is not taken for complete ------------------------------------------------------------------------------------------------------
+
+
+class OrdersVersions(Careful):
+    """Takes a version with a number above its own for newer."""
+
+    def same(self, record: Record) -> bool:
+        return int(self.head().rpartition("@")[2]) <= int(record.id.rpartition("@")[2])
+
+
+class ActsOnValues(Careful):
+    """Goes by what the value says."""
+
+    def same(self, record: Record) -> bool:
+        return super().same(record) or self.now().value == "x version 3"
+
+
+class FollowsLinks(Careful):
+    """Looks for what it read among what the current version superseded."""
+
+    def same(self, record: Record) -> bool:
+        now = self.now()
+        if now.supersedes and now.supersedes != record.id:
+            self.kit.record(now.supersedes)
+        return now.id == record.id
+
+
+class MakesUpIds(Careful):
+    """Asks for a version that nobody told it of."""
+
+    def same(self, record: Record) -> bool:
+        same = super().same(record)
+        if not same:
+            self.kit.record("x@1" if record.id != "x@1" else "x@2")
+        return same
+
+
+class KeepsAStore(Careful):
+    """Its records are in a store of its own."""
+
+    def setup(self, kit: Kit) -> None:
+        super().setup(kit)
+        self.rows: dict[str, list[Any]] = {}
+
+    def publish(self, key: str, value: Any) -> str | None:
+        self.rows.setdefault(key, []).append(value)
+        return self.true_head(key)
+
+    def true_head(self, key: str) -> str | None:
+        return f"{key}/{len(self.rows[key])}" if key in self.rows else None
+
+    def run(self) -> None:
+        row = self.kit.read(X, timeout=1, via=lambda: (self.true_head(X), self.rows[X][-1]))
+        self.kit.pause("approval")
+        if row == self.kit.read(X, timeout=1, via=lambda: (self.true_head(X), self.rows[X][-1])):
+            self.kit.validated([X])
+            self.kit.act("go", {"to": row[1]}, basis={X: row[0]})
+
+
+@pytest.mark.parametrize(
+    ("system", "why"),
+    [
+        (OrdersVersions, "with other version ids and values it does otherwise: it compares them by more than equality"),
+        (ActsOnValues, "with other version ids and values it does otherwise: it compares them by more than equality"),
+        (FollowsLinks, "it fetched x@2, which no answer had named, or only as what another version supersedes"),
+        (MakesUpIds, "with other version ids and values it does otherwise: it compares them by more than equality"),
+        (KeepsAStore, "it keeps its own store, whose state is not known"),
+    ],
+)
+def test_where_renaming_would_be_unsound_only_the_bound_is_claimed(system: type[AgentSystem], why: str) -> None:
+    with Runner(system) as runner:
+        proof = prove(runner, lambda episode, judgement: False, known=2, in_time=lambda: True, per_kind=0)
+    assert (proof.complete, proof.why) == (False, why)
+
+
+def test_a_refused_system_is_held_up_to_the_bound_alone() -> None:
+    report = checked(KeepsAStore)
+    assert (report.verdict, report.bound.kind, report.bound.value) == ("held", "events", 2)
+    assert report.placements == "every point"
+
+
+def test_equal_values_are_refused() -> None:
+    class Same(Careful):
+        scenario = Scenario(owners={"a": [X]}, actions=[Action("go", depends_on=[X])], values={X: ("same", "same")})
+
+    with Runner(Same) as runner:
+        assert prove(runner, lambda episode, judgement: False, known=2, in_time=lambda: True).why == "the values of x are not all different"
+
+
+# -- what is found on the way ------------------------------------------------------------------------------------------------------------
+
+
+class ThirdTime(Careful):
+    """Asks three times at most: acts if the third change comes after the last look."""
+
+    def run(self) -> None:
+        for _ in range(3):
+            record = self.now()
+            self.kit.pause("approval")
+            if self.same(record):
+                break
+        self.kit.validated([X])
+        self.kit.act("go", {"to": record.value}, basis={X: record.id})
+
+
+def test_a_violation_that_needs_three_events_is_found_by_the_default_check() -> None:
+    report = checked(ThirdTime, level="at-validation")
+    assert report.verdict == "violated"
+    failure = report.failures[0]
+    assert (failure.code, [type(event.what) for event in failure.events]) == ("stale-act", [Update] * 3)
+    assert report.bound.kind == "events"
+
+
+def test_one_that_needs_a_further_kind_is_found_too() -> None:
+    class ThinksItRemembers(Careful):
+        """Acts if memory changed after it looked there twice."""
+
+        def run(self) -> None:
+            looks = []
+            for _ in range(3):
+                looks.append(self.kit.memory(X))
+                self.kit.point("between")
+            now = self.head()
+            if now != looks[2].id and len({look.id for look in looks}) < 3:
+                self.kit.halted("x changed")
+                return
+            self.kit.validated([X])
+            self.kit.act("go", {"to": looks[2].value}, basis={X: looks[2].id})
+
+    report = checked(ThinksItRemembers)
+    assert report.verdict == "violated"
+    assert [type(event.what) for event in report.failures[0].events] == [Update, Deliver, Update, Deliver, Update]
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_what_few_events_show_is_reported_before_any_more_are_tried(name: str) -> None:
+    report = checked(MUTANTS[name])
+    assert (report.verdict, report.proof) == ("violated", None)
+
+
+# -- budgets and shares --------------------------------------------------------------------------------------------------------------------
+
+
+def test_no_time_at_all_is_inconclusive_and_names_the_bound() -> None:
+    report = checked(systems.ALL["planfence"], max_time=1e-9)
+    assert (report.verdict, report.exit_status, report.bound.value) == ("inconclusive", 3, 0)
+    assert report.why == "the time was up: allow more, or fewer events"
+
+
+def test_time_that_is_up_while_it_goes_on_leaves_the_bound_that_was_reached() -> None:
+    left = iter([*[True] * 30, *[False] * 10])
+    with Runner(systems.ALL["planfence"]) as runner:
+        proof = prove(runner, lambda episode, judgement: False, known=2, in_time=lambda: next(left))
+    assert (proof.complete, proof.why) == (False, "the time was up")
+
+
+@pytest.mark.parametrize("of", [1, 2, 3, 7])
+def test_shares_make_up_the_whole_with_no_overlap_and_evenly(of: int) -> None:
+    with Runner(systems.ALL["planfence"], world(keys=2, declared=1, depth=1)) as runner:
+        whole = [(e.dropped, e.events) for e in episodes(runner, 2)]
+        shares = [[(e.dropped, e.events) for e in episodes(runner, 2, shard=Shard(i, of))] for i in range(1, of + 1)]
+    assert sorted(map(repr, whole)) == sorted(repr(one) for share in shares for one in share)
+    assert max(map(len, shares)) - min(map(len, shares)) <= 1
+
+
+@pytest.mark.parametrize("text", ["", "2", "0/4", "5/4", "a/b", "-1/4", "1/4/2", "²/4"])
+def test_what_is_no_share_is_refused(text: str) -> None:
+    with pytest.raises(BadInput, match="a shard is i/n with 1 <= i <= n, such as 2/4, not"):
+        shard(text)
+
+
+@pytest.mark.parametrize("options", [{}, {"engine": "explore", "max_events": 2}])
+def test_a_share_needs_a_number_of_events(options: dict[str, Any]) -> None:
+    with pytest.raises(BadInput, match="use the engine exhaust and give max_events"):
+        checked(systems.ALL["planfence"], shard=Shard(1, 2), **options)
+
+
+@pytest.mark.parametrize(("options", "said"), [({"per_kind": -1}, "0 or more, not -1"), ({"max_time": 0}, "above 0, not 0")])
+def test_budgets_out_of_range_are_refused(options: dict[str, Any], said: str) -> None:
+    with pytest.raises(BadInput, match=said):
+        checked(systems.ALL["planfence"], **options)
+
+
+def test_an_event_that_is_told_of_by_a_hook_lands_where_it_fits() -> None:
+    class Hears(Careful):
+        heard = False
+
+        def deliver(self, key: str, record: Record) -> None:
+            self.heard = True
+
+        def same(self, record: Record) -> bool:
+            return self.heard or super().same(record)
+
+    report = checked(Hears)
+    assert report.verdict == "violated"
+    assert [type(event.what) for event in report.failures[0].events] == [Update, Deliver]
+    assert isinstance(report.failures[0].events[0], Event)

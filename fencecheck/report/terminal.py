@@ -191,9 +191,16 @@ def _compared(report: Report) -> tuple[str, ...]:
         clean(report.system),
         report.verdict,
         failure.code if failure else "-",
-        str(failure.interleaving.size) if failure else "-",
+        str(failure.interleaving.size) if failure else _any(report),
         *(f"{number:,}" for number in (report.episodes, counts.get("completed", 0), counts.get("recovered", 0), halted)),
     )
+
+
+def _any(report: Report) -> str:
+    """Up to how many events it held."""
+    if report.bound.kind == "complete":
+        return "any"
+    return f"up to {report.bound.value}" if report.bound.kind == "events" else "-"
 
 
 def _aligned(text: str, cells: int, *, right: bool) -> str:

@@ -8,8 +8,8 @@ number of events on there is nothing left to try. Fewest events first, so that w
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
 
 from fencecheck.history import Fetch, History, Landed, Read
 from fencecheck.interleaving import CorruptParent, Deliver, Event, MissingParent, Replan, Restart, Update, What, kind_of
@@ -62,7 +62,7 @@ class _Place(NamedTuple):
     size: int
     room: int
 
-    def canonical(self, model: Model, world: World) -> World:
+    def canonical(self, model: Model, world: World) -> tuple[Any, ...]:
         return model.canonical(world, self.named)
 
 
@@ -77,6 +77,7 @@ class Search:
         most_states: the most states of the world that are tried before one point; where there are more, nothing is closed.
         max_events: the most events and dropped declarations.
         back, remembers: as in `Model`.
+        histories: of episodes that were run before.
 
     Attributes:
         episodes: how many were run.
@@ -98,6 +99,7 @@ class Search:
         max_events: int | None = None,
         back: int = 0,
         remembers: bool = True,
+        histories: Mapping[tuple[Dropped, tuple[Event, ...]], History] | None = None,
     ) -> None:
         self.runner, self.whats, self._dropped = runner, tuple(whats), dropped
         self._allowed = frozenset(self.whats)
@@ -105,6 +107,7 @@ class Search:
         self._model = Model(runner.scenario, self._hooks, back, remembers)
         self._touching = Touching(runner.scenario)
         self._back, self._most, self._most_states, self._max_events = back, most, most_states, max_events
+        self._histories = histories if histories is not None else {}
         self.episodes = self.events = self.bound = 0
         self.closed = False
         self.peeks = ""
@@ -115,7 +118,7 @@ class Search:
         self._rest = tuple(what for what in self.whats if not self._breaks(what))
         self._touches: dict[tuple[What, str | None], Touch] = {}
         self._links: dict[tuple[Touch, Touch | None, tuple[str, ...]], list[tuple[What, Touch, bool]]] = {}
-        self._seen: set[tuple[int, World]] = set()
+        self._seen: set[tuple[int, tuple[Any, ...]]] = set()
         self._queue: dict[int, list[tuple[_Planned, Iterator[_Planned]]]] = {}
 
     def run(self) -> Iterator[Episode]:
@@ -129,7 +132,7 @@ class Search:
             for planned, more in waiting:  # grows while it is walked
                 if self.episodes >= self._most:
                     return
-                history = self.runner.run(planned.dropped, planned.events)
+                history = self._histories.get((planned.dropped, planned.events)) or self.runner.run(planned.dropped, planned.events)
                 if len(history.fired) == len(planned.events):  # else what was put in before made another event fall away
                     self.episodes += 1
                     self.events = size

@@ -8,11 +8,11 @@ from math import comb
 
 from msgspec import Struct
 
-from fencecheck.history import Derive, Memory
-from fencecheck.interleaving import What
+from fencecheck.history import Derive, History, Memory
+from fencecheck.interleaving import Event, What
 from fencecheck.judge import Judgement, judge
 from fencecheck.run.simulate import Runner
-from fencecheck.search.closing import Search, variant
+from fencecheck.search.closing import Dropped, Search, variant
 from fencecheck.search.exhaust import Episode
 from fencecheck.search.placing import asks_declared, every
 from fencecheck.search.renamed import OtherNames
@@ -33,6 +33,8 @@ MOST_STATES, MOST_STATES_FURTHER = 50_000, 600
 """States of the world that are tried before one point, for the base kinds and for a further one."""
 MOST_COMPARED = 1_000
 """Episodes that are run again with other version ids and values, fewest events first."""
+MOST_KEPT = 5_000
+"""Histories of base episodes that are kept, since each further kind comes to them again."""
 COUNTED = 6
 """Number of events for which it is said how many interleavings there are."""
 Judged = Callable[[Episode, Judgement], bool]
@@ -94,6 +96,7 @@ class _Prover:
         self.droppable = asks_declared(first)
         self.others = OtherNames(runner)
         self.failed_at: int | None = None
+        self.histories: dict[tuple[Dropped, tuple[Event, ...]], History] = {}
         longest = max((len(lineage_of(first, entry.id)) for entry in first.entries if type(entry) is Derive), default=1)
         self.standing = [what for what in self.base if not isinstance(place := getattr(what, "place", None), int) or place < longest]
 
@@ -138,7 +141,7 @@ class _Prover:
 
     def _search(self, kind: str, whats: list[What], most: int) -> Search:
         back = TOLD_APART.get(kind, 0)
-        dropped: tuple[tuple[tuple[str, str], ...], ...] = ((),)
+        dropped: tuple[Dropped, ...] = ((),)
         if kind == "dropped-declaration":
             dropped = tuple(some for size in range(len(self.droppable) + 1) for some in combinations(self.droppable, size))
         most_events = MOST_EVENTS_TOLD_APART if back else None
@@ -151,6 +154,7 @@ class _Prover:
             max_events=most_events,
             back=back,
             remembers=self.remembers,
+            histories=self.histories,
         )
 
     def _take(self, kind: str, episode: Episode) -> None:
@@ -163,6 +167,8 @@ class _Prover:
             why = self.others.difference(episode.dropped, episode.events, episode.history)
             if why:
                 raise _Stopped(why)
+        if not kind and len(self.histories) < MOST_KEPT:
+            self.histories[episode.dropped, episode.events] = episode.history
         new = not kind or bool(episode.dropped) or any(variant(event.what) == kind for event in episode.events)
         if new and episode.size > self.known and self.add(episode, judge(episode.history)) and self.failed_at is None:
             self.failed_at = episode.size

@@ -87,7 +87,8 @@ class Model:
         self.first: World = (*(Key() for _ in self.key), *(None for _ in (*self.owner, *self.tool)), Derived())
         self.true_keys = tuple(self.key[key] for key in _true_keys(scenario))
         self._tree: dict[tuple[int, Any], int] = {}
-        self._known: dict[tuple[Key, Names], Any] = {}
+        self._known: dict[Any, tuple[bool, int]] = {}
+        self._renamed: dict[Any, int] = {}
         self._numbers: dict[str, tuple[int, int] | None] = {}
 
     def step(self, node: int, answer: Any) -> int:
@@ -104,23 +105,23 @@ class Model:
             self._numbers[id] = (self.key[key], int(number) - 1) if right else None
         return self._numbers[id]
 
-    def canonical(self, world: World, named: tuple[Names, ...]) -> World:
+    def canonical(self, world: World, named: tuple[Names, ...]) -> tuple[Any, ...]:
         """The world with versions renamed by first use, as a value that is equal for worlds with one future."""
         known = self._known
         found: list[Any] = []
         exact = False
-        for part, names in zip(world, named, strict=False):
-            about = (part, names)
-            canon = known.get(about)  # type: ignore[arg-type]
+        for about in zip(world, named, strict=False):
+            canon = known.get(about)
             if canon is None:
-                canon = known[about] = self._canonical(part, names)  # type: ignore[index, arg-type]
+                renamed = self._canonical(*about)  # type: ignore[arg-type]
+                canon = known[about] = (renamed[0], self._renamed.setdefault(renamed, len(self._renamed)))
             exact = exact or canon[0]
-            found.append(canon)
+            found.append(canon[1])
         found += world[len(named) :]
         derived: Any = world[self.derived]
-        if exact or any(extra is not None for _, _, extra in derived.corrupted):
+        if exact or (derived.corrupted and any(extra is not None for _, _, extra in derived.corrupted)):
             # a parent was added that may be any version: told apart by the numbers as they are
-            found.append(tuple(len(part.values) for part in world[: len(named)]))  # type: ignore[union-attr]
+            found.append(tuple([len(part.values) for part in world[: len(named)]]))  # type: ignore[union-attr]
         return tuple(found)
 
     def _canonical(self, part: Key, names: Names) -> tuple[Any, ...]:

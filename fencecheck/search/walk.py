@@ -23,7 +23,7 @@ from fencecheck.history import (
     Validated,
 )
 from fencecheck.interleaving import CorruptParent, Deliver, MissingParent, Outage, Replan, Restart, Restore, ToolFault, Update
-from fencecheck.search.states import Key, Model, Names, Part, World, lineage_of
+from fencecheck.search.states import Key, Model, Names, Part, lineage_of
 
 
 class Walk:
@@ -81,7 +81,7 @@ class Walk:
             pass
         return self
 
-    def canonical(self) -> World:
+    def canonical(self) -> tuple[Any, ...]:
         """The world now, with versions renamed."""
         return self.model.canonical(tuple(self.world), tuple(self.named))
 

@@ -75,11 +75,11 @@ def test_naive_is_violated_by_one_update_during_the_approval() -> None:
     assert failure.history.lines[landed - 1].startswith("system.py:")
 
 
-def test_fenced_holds_over_two_events() -> None:
+def test_fenced_holds_over_any_number_of_events() -> None:
     before = time.process_time()
-    report = check(FencedDelivery)
+    report = check(FencedDelivery, per_kind=0)
     assert report.verdict == "held", report.failures
-    assert (report.bound.kind, report.bound.value) == ("events", 2)
+    assert (report.bound.kind, report.bound.value) == ("complete", 10)
     assert report.counts["recovered"] > 0
     assert report.counts["stuck"] == report.counts["crashed"] == report.counts["duplicates"] == report.counts["needless_replans"] == 0
     assert {"update", "outage", "missing-parent", "corrupt-parent", "tool-fault", "restart"} <= set(report.fired)

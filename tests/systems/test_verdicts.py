@@ -28,7 +28,7 @@ def smallest(report: Report) -> list[tuple[str, tuple[Event, ...]]]:
 def test_planfence_holds_at_the_default_level_and_says_what_it_does_not_promise() -> None:
     report = checked("planfence")
     assert (report.verdict, report.exit_status, report.strongest) == ("held", 0, "at-validation")
-    assert (report.bound.kind, report.bound.value) == ("events", 2)
+    assert (report.bound.kind, report.bound.value) == ("complete", 10)
     assert set(report.beyond) == {"raced-act", "torn-validation"}
     assert report.noticed == {}
     counts = report.counts

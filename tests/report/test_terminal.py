@@ -127,9 +127,9 @@ def test_stronger_levels_are_named_weakest_first() -> None:
 def test_the_comparison() -> None:
     violated = report("violated", failures=[failure()])
     assert plain(comparison_lines([report(), violated])) == (
-        "  system     verdict   finding    events  episodes  completed  recovered  halted\n"
-        "  planfence  held      -               -     2,436        919        140   1,515\n"
-        "  planfence  violated  stale-act       1     2,436        919        140   1,515"
+        "  system     verdict   finding     events  episodes  completed  recovered  halted\n"
+        "  planfence  held      -          up to 2     2,436        919        140   1,515\n"
+        "  planfence  violated  stale-act        1     2,436        919        140   1,515"
     )
     assert all(cell_len(line.plain) <= 60 for line in comparison_lines([report(), violated], 60))
 

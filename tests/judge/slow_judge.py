@@ -6,7 +6,7 @@ shares nothing with it but the values. Where the specification can be read in tw
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -111,9 +111,9 @@ def are_equal(history: History, one: str, two: str) -> bool:
 
 
 def subtrees(args: Any) -> Iterator[Any]:
-    """`args` and everything in it; the keys of a dict are not part of it."""
+    """`args` itself and everything in it: values of mappings, items of lists, tuples and sets; the keys of a mapping are not part of it."""
     yield args
-    inner = args.values() if isinstance(args, dict) else args if isinstance(args, list | tuple) else ()
+    inner = args.values() if isinstance(args, Mapping) else args if isinstance(args, list | tuple | set | frozenset) else ()
     for item in inner:
         yield from subtrees(item)
 

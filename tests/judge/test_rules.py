@@ -69,6 +69,30 @@ class TestStale:
         bad.act(**how)
         assert found(bad.returned()) == {"stale-act a"}
 
+    @pytest.mark.parametrize(
+        "value",
+        [lambda n: f"town {n}", lambda n: {"to": f"town {n}", "floor": 1}, lambda n: [f"town {n}", 1], lambda n: {"to": {"town": [n]}}],
+        ids=["text", "flat", "list", "nested"],
+    )
+    @pytest.mark.parametrize("sent", [lambda value: value, lambda value: {"order": value}, lambda value: [{"order": (value, 1)}]])
+    def test_a_value_of_any_shape_is_evidence_whole_and_inside(self, value: Callable, sent: Callable) -> None:
+        scenario = Scenario({"owner": ["a"]}, [Action("ship", depends_on=["a"])], values={"a": [value(n) for n in (1, 2)]})
+        good = Book(scenario=scenario)
+        good.act(args=sent(value(1)))
+        assert found(good.returned()) == set()
+        bad = Book(scenario=scenario)
+        bad.update("a")
+        bad.act(args=sent(value(1)))
+        assert found(bad.returned()) == {"stale-act a"}
+
+    def test_the_old_plan_s_arguments_sent_whole_with_the_new_plan(self) -> None:
+        scenario = Scenario({"owner": ["a"]}, [Action("ship", depends_on=["a"])], values={"a": [{"to": "Tokyo"}, {"to": "Osaka"}]})
+        book = Book(scenario=scenario)
+        old = book.value(planned(book) and "a1")
+        book.update("a")
+        book.act(plan=planned(book), args=old)
+        assert found(book.returned()) == {"stale-act a", "provenance-mismatch a"}
+
     def test_only_the_keys_that_changed(self) -> None:
         book = Book("a", "b")
         plan = planned(book)

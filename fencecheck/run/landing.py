@@ -142,7 +142,7 @@ class Landing:
 
     def _land(self, at: int, what: What, agent: str, label: str) -> Generator[Any, Any, None]:
         if type(what) is Restart:
-            fired = what.agent == agent
+            fired = what.agent == agent and callable(getattr(self.system, "restart", None))
             self.log.append(Landed(at, what, fired, unwound=label if fired else None))
             if fired:
                 yield from self._restart(at, what)
@@ -258,6 +258,8 @@ class Landing:
         return any(before != id for before in old.values())
 
     def _replan(self, what: Replan, entry: Landed) -> Steps:
+        if what.task not in self.world.prepared.scenario.tasks or not callable(getattr(self.system, "replan", None)):
+            return False
         try:
             yield from self._hook("replan", what.task)
         except faults.Fault:

@@ -31,6 +31,7 @@ class Runner:
     Args:
         system: an adapter class, or a function that makes an adapter.
         scenario: the world, for a system that takes a generated one; by default the system's own, else the default world.
+        of_interleaving: whether `scenario` is only that of an interleaving or a case, which a system that brings its own goes without.
 
     Attributes:
         scenario: the world.
@@ -42,12 +43,12 @@ class Runner:
         BadInput: the adapter cannot be used, with one sentence that says why.
     """
 
-    def __init__(self, system: SystemLike, scenario: Scenario | None = None) -> None:
+    def __init__(self, system: SystemLike, scenario: Scenario | None = None, *, of_interleaving: bool = False) -> None:
         self.system = system
         self.name = name_of(system)
         self._probe = _checked(system)
         own = self._probe.scenario
-        if own is not None and scenario is not None and scenario != own:
+        if own is not None and scenario is not None and scenario != own and not of_interleaving:
             raise BadInput(f"{self.name} brings its own scenario: keys, declared keys and depth cannot be chosen for it")
         self.takes_scenario = own is None
         self.runtime_name = self._probe.runtime
@@ -304,12 +305,8 @@ def simulate(system: SystemLike, interleaving: Interleaving) -> History:
     Raises:
         BadInput, CouldNotRun: as `Runner`.
     """
-    with Runner(system, interleaving.scenario if _takes_scenario(system) else None) as runner:
+    with Runner(system, interleaving.scenario, of_interleaving=True) as runner:
         return runner.run(interleaving.dropped, interleaving.events)
-
-
-def _takes_scenario(system: SystemLike) -> bool:
-    return getattr(system, "scenario", None) is None
 
 
 async def _maybe(answer: Any) -> Any:

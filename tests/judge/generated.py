@@ -162,7 +162,9 @@ class Player:
             self.book.update(self.key(a))
 
     def store(self, a: int, b: int, c: int, d: int) -> None:
-        if self.book.own_store:
+        if self.book.own_store and b == 8:
+            self.book.commit_unseen(self.key(a))
+        elif self.book.own_store:
             self.book.store(self.key(a), self.book.value(self.version(self.key(a), 1)) if b >= 9 else FRESH)
 
     def deliver(self, a: int, b: int, c: int, d: int) -> None:

@@ -107,6 +107,22 @@ class TestStale:
         book.act(plan=plan)
         assert found(book.returned()) == set()
 
+    def test_a_version_that_was_served_though_no_entry_commits_it(self) -> None:
+        book = Book("a", own_store=True)
+        plan = planned(book)
+        book.commit_unseen("a")
+        book.head("a")
+        book.validated()
+        book.act(plan=plan)
+        assert found(book.returned()) == {"stale-act a"}
+
+    def test_a_key_that_is_declared_twice_is_found_once(self) -> None:
+        book = Book("a")
+        plan = planned(book)
+        book.update("a")
+        book.act(plan=plan, basis={"a": "a2"}, declared=("a", "a"), depends_on=("a", "a"))
+        assert found(book.returned()) == {"stale-act a", "provenance-mismatch a"}
+
     def test_the_arguments_can_decide_the_keys(self) -> None:
         scenario = Scenario({"owner": ["a", "b"]}, [Action("ship", depends_on=lambda args: [args["path"]])])
         for path, expected in (("a", set()), ("b", {"stale-act b"})):
@@ -769,6 +785,15 @@ class TestUnverified:
         book.act(plan=plan)
         assert found(book.returned()) == {"unverified-act a"}
 
+    def test_an_answer_that_names_no_version_of_a_key_that_has_none(self) -> None:
+        book = Book("a")
+        plan = planned(book)
+        book.versions["a"].clear()
+        book.head("a", None, none=True)
+        book.validated()
+        book.act(plan=plan)
+        assert found(book.returned()) == {"stale-act a", "unverified-act a"}
+
     def test_a_key_absent_from_a_complete_lineage(self) -> None:
         book = Book("a", "b")
         book.act(plan=planned(book, "a"))
@@ -1148,6 +1173,15 @@ class TestUnboundedReplan:
         book.act(plan=replanned(book, 3))
         book.act(plan=replanned(book, 3))
         assert sorted(code for code, _, _ in judged(book.returned()).findings) == ["unbounded-replan"] * 2
+
+    def test_its_evidence_is_the_replans_that_were_counted(self) -> None:
+        book = Book("a", times=2)
+        book.act(plan=replanned(book, 2))
+        since = len(book.entries)
+        book.act(plan=replanned(book, 2))
+        [_, evidence] = [shown for (code, _, _), shown in sorted(judged(book.returned()).evidence.items()) if code == "unbounded-replan"]
+        assert len(evidence) == 2
+        assert min(evidence) > since
 
     def test_a_plan_made_within_a_replan_event_is_not_the_one_that_is_left(self) -> None:
         book = Book("a", "b", depends_on=["a"])

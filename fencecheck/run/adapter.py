@@ -129,7 +129,7 @@ def from_functions(
         name: what reports call it; the name of the variable that it is bound to, so that another process can load it.
 
     Raises:
-        BadInput: one of them is no plain function, or there is no scenario.
+        BadInput: one of them is no plain function, or there is no scenario, or the keys of its action depend on the arguments.
     """
     _refuse_functions({"plan": plan, "act": act, "validate": validate}, scenario, name)
 
@@ -168,5 +168,8 @@ def _refuse_functions(functions: Mapping[str, Any], scenario: Any, name: Any) ->
             raise BadInput(f"from_functions: {called} is async, and nobody would await it: write an AgentSystem with runtime = 'asyncio'")
     if not isinstance(scenario, Scenario):
         raise BadInput(f"from_functions: scenario must be a fencecheck.Scenario, not {scenario!r}")
+    if scenario.actions[0].by_arguments:
+        called = scenario.actions[0].name
+        raise BadInput(f"from_functions: plan() needs the keys of {called!r} before there are arguments: write Action({called!r}, [...])")
     if not isinstance(name, str):
         raise BadInput(f"from_functions: name must be a text, not {name!r}")

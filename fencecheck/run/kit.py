@@ -339,7 +339,11 @@ class Kit:
         self._state(Seam(agent, label))
 
     def declared(self, action: str, args: Mapping[str, Any] | None = None) -> tuple[str, ...]:
-        """The keys that the application still declares for `action`: a system that asks here can be tested with dropped declarations."""
+        """The keys that the application still declares for `action`: a system that asks here can be tested with dropped declarations.
+
+        Args:
+            args: the arguments of the call, where the keys depend on them.
+        """
         keys = self._landing.declared(action, args)
         self._log.append(Declared(_AGENT.get(self._fallback), action, keys))
         return keys

@@ -290,7 +290,8 @@ class Landing:
         yield from ()
         world = self.world
         id = world.place(what.place)
-        keys = tuple(key for name in world.prepared.actions for key in self.declared(name))
+        scenario = world.prepared.scenario
+        keys = tuple(key for action in scenario.actions for key in scenario.declared(action, self._dropped))
         served = world.corruption(id, what.how, keys) if id is not None and id in world.records else None
         if id is None or served is None or world.corrupted.get(id) == served:
             return False
@@ -373,12 +374,20 @@ class Landing:
         return action
 
     def declared(self, name: str, args: Mapping[str, Any] | None = None) -> tuple[str, ...]:
-        """D(a) of the action `name` without the dropped declarations."""
+        """D(a) of the action `name` without the dropped declarations.
+
+        Raises:
+            BadInput: there is no such action, or its keys depend on arguments and there are none.
+        """
         keys = self._declared.get(name)
         if keys is None:
             action = self.action(name)
+            if args is None and action.declares_by_arguments:
+                raise BadInput(
+                    f"{self._name_of()} calls declared({name!r}), whose keys depend on the arguments: write kit.declared({name!r}, args)"
+                )
             keys = self.world.prepared.scenario.declared(action, self._dropped, args)
-            if action.keys_of is None:
+            if not action.declares_by_arguments:
                 self._declared[name] = keys
         return keys
 

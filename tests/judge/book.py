@@ -184,7 +184,7 @@ class Book:
         if effect and idempotency_key is not None:
             self._idempotency.setdefault(idempotency_key, args)
         if carried_out.keys_of is not None:
-            more.setdefault("depends_on", carried_out.true_keys(args))
+            more.setdefault("depends_on", carried_out.true_keys(args if isinstance(args, Mapping) else {}))
         entry = Act(
             self._agent(by),
             carried_out.name,

@@ -201,7 +201,7 @@ class Player:
         agent = self.agent(a)
         self.book.replan_event(fired=b < 10)
         if b < 10:
-            keys = self.action(c).declared_keys()
+            keys = self.action(c).declared_keys({})
             parents = [v for key in keys for v in [self.ask("read", key, agent, d, in_event=True)] if v]
             self.plans.append(self.book.derive(*parents, by=agent, in_event=True))
         if d >= 10:
@@ -288,7 +288,7 @@ class Player:
     def plan(self, a: int, b: int, c: int, d: int) -> None:
         """Read the keys of an action and derive a plan from them, over one to three generations."""
         agent = self.planner(b)
-        read = {key: self.ask("read", key, agent, 0) for key in self.action(a).true_keys()}
+        read = {key: self.ask("read", key, agent, 0) for key in self.action(a).true_keys({})}
         plan = self.book.derive(*[version for version in read.values() if version], by=agent)
         for _ in range((0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 2, 2)[c]):
             plan = self.book.derive(plan, by=agent)

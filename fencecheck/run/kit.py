@@ -265,7 +265,8 @@ class Kit:
 
         Args:
             value: what it says.
-            parents: the records, or their ids, that it was really derived from.
+            parents: the records, or their ids, that it was really derived from; pairs of key and id where a system's own store numbers
+                the versions of each key for itself.
             key: where the derived record is a version of a named fact.
             via: the system's own way to store it, called besides.
         """

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 Steps = Generator[Any, Any, bool]
 _HERE = (str(Path(__file__).parent), str(Path(__file__).parent.parent / "fence"))
+SEVERAL = "several versions"
+"""What an id of a system's own store names that is an id of several keys."""
 _SIMULATE = str(Path(__file__).parent / "simulate.py")
 
 
@@ -61,7 +63,7 @@ class Landing:
 
     Attributes:
         names: for a system with its own store, the store's version ids to the names that the history uses: by key and id, since each row may
-            count its versions from 1, and by the id alone for where no key is known.
+            count its versions from 1, and by the id alone for where no key is known; `SEVERAL` where that is a version of several keys.
     """
 
     def __init__(
@@ -239,7 +241,9 @@ class Landing:
         return type(self.system).__qualname__
 
     def _name(self, key: str, own_id: Any, id: str) -> None:
-        self.names[key, own_id] = self.names[own_id] = id
+        before = self.names.get(own_id)
+        shared = before is not None and (before is SEVERAL or self.world.records[before].key != key)
+        self.names[key, own_id], self.names[own_id] = id, SEVERAL if shared else id
         self._own_ids[id] = own_id
 
     def _deliver(self, what: Deliver, entry: Landed) -> Steps:
@@ -392,10 +396,23 @@ class Landing:
         return keys
 
     def version(self, id: Any, key: str | None = None) -> Any:
-        """The name that the history uses for a version id, or for the record of it."""
+        """The name that the history uses for a version id, for a pair of key and id, or for the record of a version.
+
+        Raises:
+            BadInput: the id is a version of several keys, and nothing says of which.
+        """
         if type(id) is Record:
             id, key = id.id, key if key is not None else id.key
-        return self.names.get((key, id), self.names.get(id, id)) if self.own_store else id
+        if not self.own_store:
+            return id
+        found = self.names.get((key, id), self.names.get(id, id))
+        if found is SEVERAL:
+            keys = [key for key in self.world.heads if (key, id) in self.names]
+            raise BadInput(
+                f"{self._name_of()}: {id!r} is a version of {' and of '.join(map(repr, keys))}, so it names neither: give ({keys[0]!r}, {id!r}), "
+                "a pair of key and id, or a record that kit.read() returned"
+            )
+        return found
 
 
 _LANDINGS: dict[type, Callable[[Landing, Any, Landed], Steps]] = {

@@ -372,6 +372,48 @@ def test_a_record_carries_the_id_that_the_head_has(ids: str) -> None:
     assert changed.ended == Ended("halted", "changed")
 
 
+def plans_from(*parents: Any) -> Any:
+    """A system that plans from these parents, checks and acts. Each row numbers its versions from 1."""
+
+    def run(self: Any) -> None:
+        plan = self.kit.derive("plan", parents)
+        self.kit.head(X)
+        self.kit.head(Y)
+        self.kit.validated([X, Y])
+        self.kit.act("go", {}, plan=plan)
+
+    return kind(run=run, ids="row number")
+
+
+def test_a_pair_of_key_and_id_names_a_version_where_each_row_counts_for_itself() -> None:
+    with Runner(plans_from((X, 1), (Y, 1))) as runner:
+        still, changed = runner.run(), runner.run((), (Event(1, Update(Y)),))
+    assert still.records["p1"].parents == ("x@1", "y@1")
+    assert judge(still).findings == []
+    assert [(found.code, found.key) for found in judge(changed).findings] == [("stale-act", Y)]
+
+
+@pytest.mark.parametrize("of", ["parents", "plan", "record"])
+def test_an_id_that_several_keys_have_names_no_version(of: str) -> None:
+    def run(self: Any) -> None:
+        if of == "record":
+            self.kit.record(1)
+        self.kit.act("go", {}, plan=1 if of == "plan" else self.kit.derive("plan", [1]))
+
+    said = "Keeps: 1 is a version of 'x' and of 'y', so it names neither: give ('x', 1), a pair of key and id, or a record that"
+    with pytest.raises(BadInput, match=re.escape(said)):
+        Runner(kind(run=run, ids="row number")).run()
+
+
+def test_an_id_that_only_one_key_has_needs_no_key() -> None:
+    def run(self: Any) -> None:
+        self.kit.pause()
+        self.kit.act("go", {}, plan=self.kit.derive("plan", [2, (Y, 1)]))
+
+    with Runner(kind(run=run, ids="row number")) as runner:
+        assert runner.run((), (Event(0, Update(X)),)).records["p1"].parents == ("x@2", "y@1")
+
+
 def test_the_fence_holds_on_the_kits_own_reads() -> None:
     def run(self: Any) -> None:
         kit = self.kit

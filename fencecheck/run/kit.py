@@ -17,7 +17,7 @@ from fencecheck.history import Declared, Derive, Entry, Fetch, Halted, Head, Mem
 from fencecheck.model import Record, Scenario
 from fencecheck.run import faults, tools
 from fencecheck.run.adapter import name_of
-from fencecheck.run.faults import MALFORMED, EpisodeOver
+from fencecheck.run.faults import MALFORMED, EpisodeOver, Restarted
 from fencecheck.run.recognise import version_in
 from fencecheck.run.world import World, handed_out
 
@@ -62,6 +62,7 @@ class Kit:
         self._named = [self.scenario.agents[0]]
         self._fallback = self._named[0]  # who calls from a thread that inherited nothing
         self._restart_at: int | None = None  # the point of a restart, until `run` is called again
+        self._ran = False  # what it left running is cancelled, which is no answer to anything
 
     # -- who calls, and what lands before the call ------------------------------------------------------------------
 
@@ -385,13 +386,16 @@ class Kit:
         return str(self._landing.version(id, id.key if type(id) is Record else None))
 
     def _call(self, via: Callable[[], Any], failed: Callable[[], None]) -> Generator[Any, Any, Any]:
-        """Calls the system's own function; `failed` logs what it did if it raises."""
+        """Calls the system's own function; `failed` logs what it did if it raises, or if the caller is cancelled while it waits."""
         try:
             answer = via()
             if hasattr(answer, "__await__"):
                 answer = yield ("await", answer)
-        except Exception:
-            failed()
+        except (Restarted, EpisodeOver, GeneratorExit, KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException:
+            if not self._ran:
+                failed()
             raise
         if self._landing is _CLOSED:
             raise EpisodeOver("the episode is over")

@@ -237,6 +237,7 @@ class Runner:
             else:
                 ended = self._returned(kit)
             if ended is not None:
+                kit._ran = True
                 return ended
             await self._runtime.forget(before)
         return Ended("stuck", f"restarted {MOST_RESTARTS} times")

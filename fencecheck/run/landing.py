@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from fencecheck.errors import BadInput, CouldNotRun, FencecheckError
@@ -29,7 +30,7 @@ from fencecheck.interleaving import (
 from fencecheck.model import Action, Record
 from fencecheck.run import faults
 from fencecheck.run.faults import Restarted
-from fencecheck.run.raised import place, said
+from fencecheck.run.raised import is_library, place, said
 from fencecheck.run.recognise import equal
 from fencecheck.run.world import ANYONE, World, handed_out, snapshot
 
@@ -428,10 +429,27 @@ _LANDINGS: dict[type, Callable[[Landing, Any, Landed], Steps]] = {
 
 
 def _line_of_caller() -> str:
-    """`file:line` of the innermost frame outside the tool's own machinery, or nothing where the call comes from within it."""
-    frame = sys._getframe(1)
-    while frame is not None and (frame.f_code.co_filename.startswith(_HERE) or frame.f_code.co_filename.startswith("<")):
-        if frame.f_code.co_filename == _SIMULATE:
-            return ""
-        frame = frame.f_back  # type: ignore[assignment]
-    return f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}" if frame is not None else ""
+    """`file:line` of the call in the system's own code, or nothing where that is not known.
+
+    A port that is made a task of its own, as by `gather`, is called by the event loop: then it is where the call was written.
+    """
+    frame: FrameType | None = sys._getframe(1)
+    outer = ""
+    while frame is not None and frame.f_code.co_filename != _SIMULATE:
+        file, line = frame.f_code.co_filename, frame.f_lineno
+        if not file.startswith((*_HERE, "<")):
+            if not is_library(file):
+                return f"{Path(file).name}:{line}"
+            outer = outer or f"{Path(file).name}:{line}"
+        frame = frame.f_back
+    return _line_of_task() or outer
+
+
+def _line_of_task() -> str:
+    asyncio = sys.modules.get("asyncio")
+    try:
+        task = asyncio.current_task() if asyncio is not None else None
+    except RuntimeError:  # no loop of asyncio runs
+        task = None
+    made = getattr(task.get_coro(), "cr_origin", None) or () if task is not None else ()
+    return next((f"{Path(file).name}:{line}" for file, line, _ in made if not is_library(file)), "")

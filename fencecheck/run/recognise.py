@@ -54,7 +54,9 @@ def _is_id(answer: Any) -> bool:
 
 
 def equal(one: Any, other: Any) -> bool:
-    """Whether they are; arrays and the like, whose comparison is neither true nor false, are not."""
+    """Whether they are, a number as that kind of number: 1 is not True. Arrays and the like, which compare to neither, are not."""
+    if type(other) in _WEAK and type(one) is not type(other):
+        return False
     try:
         return bool(one == other)
     except Exception:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -145,7 +146,13 @@ class Runner:
         landing.kit = self._kit = kit
         kit._next = landing.next_stop()
         episode = self._episode if self._runtime is None else self._awaited_episode
-        ended = episode(instance, kit, landing)
+        depth = sys.get_coroutine_origin_tracking_depth()
+        if lines:
+            sys.set_coroutine_origin_tracking_depth(max(depth, 1))
+        try:
+            ended = episode(instance, kit, landing)
+        finally:
+            sys.set_coroutine_origin_tracking_depth(depth)
         log.append(ended)
         kit._close()
         return History(world.prepared.scenario, log, world.records, world.versions, dropped, self.own_store, noted or {})
@@ -330,7 +337,8 @@ def _checked(system: SystemLike) -> AgentSystem:
     try:
         probe = system()
     except Exception as error:
-        raise BadInput(f"{name} cannot be made without arguments: {said(error)}") from error
+        right = "" if isinstance(system, type) else ": give an adapter class, or a function that makes an adapter"
+        raise BadInput(f"{name} cannot be made without arguments: {said(error)}{right}") from error
     if not isinstance(probe, AgentSystem):
         raise BadInput(f"{name} makes a {type(probe).__name__}, not an adapter: let it inherit from fencecheck.AgentSystem")
     if type(probe).run is AgentSystem.run:

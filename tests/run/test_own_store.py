@@ -457,6 +457,13 @@ def test_numbers_are_ids_only_where_nothing_better_tells(answer: Any, version: s
     assert version_in(answer, X, world, names) == version
 
 
+@pytest.mark.parametrize(("part", "version"), [(1, "x@1"), (True, None), (1.0, None), ("1", None)])
+def test_a_number_is_that_kind_of_number(part: Any, version: str | None) -> None:
+    world = World(Prepared(WORLD), own_store=True)
+    world.commit(X, 1)
+    assert version_in({"quantity": part}, X, world, {}) == version
+
+
 # -- on a real file ------------------------------------------------------------------------------------------------------------------
 
 

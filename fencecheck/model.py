@@ -9,6 +9,7 @@ The vocabulary is that of "Fresh Memory, Stale Plans" (Chen, Wang, Brinton; arXi
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -160,14 +161,16 @@ class Scenario(Struct, frozen=True, repr_omit_defaults=True, forbid_unknown_fiel
     Args:
         owners: owner name to the keys that it owns.
         actions: the actions of the system.
-        values: key to the values of its versions, first version first, all different; or to a Hypothesis strategy that draws them.
-            A version beyond the end of the list gets a made-up text.
+        values: key to the values of its versions, first version first, each other than the one before; or to a Hypothesis strategy that
+            draws them. Best all are different: what goes out then shows which version it was made from. A version beyond the end of the list
+            gets a made-up text.
         agents: the agents of the system; the first is the one that runs unless the system says otherwise.
         tasks: names of the plans that a `Replan` event can ask for.
         depth: generations between a plan and the versions that it rests on. Only systems that take a generated scenario look at it.
 
     Raises:
-        BadInput: two owners hold one key, an action names a key that nobody owns, or a list that must not be empty is.
+        BadInput: two owners hold one key, an action names a key that nobody owns, a value is that of the version before, or a list that must
+            not be empty is.
     """
 
     owners: dict[str, tuple[str, ...]]
@@ -271,3 +274,18 @@ def _check_scenario(scenario: Scenario) -> None:
             raise BadInput(f"values are given for the key {key!r}, which no owner holds (keys: {known}): correct its name")
         if isinstance(values, str | bytes) or not (isinstance(values, tuple) or hasattr(values, "example")):
             raise BadInput(f"the values of {key!r} must be a list, one for each version, or a Hypothesis strategy, not {values!r}")
+        if isinstance(values, tuple):
+            _refuse_unchanged(key, values)
+
+
+def _refuse_unchanged(key: str, values: tuple[Any, ...]) -> None:
+    for number, (value, following) in enumerate(itertools.pairwise(values), 1):
+        try:
+            unchanged = bool(type(value) is type(following) and value == following)
+        except Exception:
+            unchanged = False  # an array and the like is equal to nothing
+        if unchanged:
+            raise BadInput(
+                f"the values {number} and {number + 1} of {key!r} are both {value!r}, so that an update would change nothing: "
+                "let each differ from the one before"
+            )

@@ -48,11 +48,20 @@ def refused(**fields: Any) -> str:
         ({"values": ["Tokyo"]}, "values of a scenario is a mapping, not ['Tokyo']: values={'order/42/address': ['Tokyo', 'Osaka']}"),
         ({"values": {"k": "Tokyo"}}, "the values of 'k' must be a list, one for each version, or a Hypothesis strategy, not 'Tokyo'"),
         ({"values": {"k": 5}}, "the values of 'k' must be a list, one for each version, or a Hypothesis strategy, not 5"),
+        (
+            {"values": {"k": ["Tokyo", "Osaka", "Osaka"]}},
+            "the values 2 and 3 of 'k' are both 'Osaka', so that an update would change nothing: let each differ from the one before",
+        ),
         ({"values": {"kk": ["Tokyo"]}}, "values are given for the key 'kk', which no owner holds (keys: k): correct its name"),
     ],
 )
 def test_a_field_of_the_wrong_shape(fields: Any, sentence: str) -> None:
     assert refused(**fields) == sentence
+
+
+@pytest.mark.parametrize("values", [["Tokyo", "Osaka", "Tokyo"], [True, False, True], [1, True, 1.0], [None]], ids=str)
+def test_values_each_of_which_is_a_change(values: list[Any]) -> None:
+    assert Scenario(owners={"o": ["k"]}, actions=[SHIP], values={"k": values}).values == {"k": tuple(values)}
 
 
 @pytest.mark.parametrize(

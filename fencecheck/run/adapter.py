@@ -42,7 +42,8 @@ class AgentSystem:
         `publish(key, value)` commits a new version through the system's own store and returns its id, and `true_head(key)` returns the id
         that is really current (never faulted, not through a port); together they mean "this system keeps its own store".
         `remove(key)` commits a removal there. `deliver(key, record)`, `replan(task)`, `restart()`, `lose(record_id)` enable their events.
-        `versions_in(args)` returns key to version ids for arguments that carry no unique text.
+        `versions_in(args)` returns key to version ids for arguments that carry no unique text, `version_of(key, answer)` the id of the version
+        that an answer of the system's own `via=` carries, where neither that id nor the published value is in it.
         `open()` and `shutdown()` are called once per worker, on one instance whose attributes the others see as `self.worker`.
 
     `setup`, `run`, `teardown` and all hooks may be `async` where `runtime` is not `sync`.
@@ -77,7 +78,7 @@ HOOKS: dict[str, tuple[str, ...]] = {
 }
 """Event kinds to the hooks that they need: always (`replan`, `restart`), or only in a system with its own store (the others)."""
 
-OPTIONAL = ("publish", "true_head", "remove", "deliver", "replan", "restart", "lose", "versions_in", "open", "shutdown")
+OPTIONAL = ("publish", "true_head", "remove", "deliver", "replan", "restart", "lose", "versions_in", "version_of", "open", "shutdown")
 """The hooks that an adapter may define or leave out."""
 
 

@@ -182,16 +182,25 @@ class Kit:
             raise self._raise_as(faults.RecordMissing(f"the record {world.heads[key]} of {key} cannot be read"))
         if via is not None:
             answer = yield from self._call(via, lambda: self._log.append(port(agent, key, None, "refused", self._in_event)))
-            id = version_in(answer, key, world, self._landing.names)
+            id = self._recognised(key, answer)
             if id != world.heads.get(key) and not self._own_store:
                 raise CouldNotRun(
                     f"{self._name()}: via= of kit.{port.__name__.lower()}({key!r}) did not answer with the current version, as updates do not reach "
                     "its store: define publish(key, value) and true_head(key)"
                 )
-            id = id or world.heads.get(key)
+            if id is None:
+                raise CouldNotRun(
+                    f"{self._name()}: what via= of kit.{port.__name__.lower()}({key!r}) answered shows no version of {key!r}: let it hold "
+                    "the version's id or its value, or define version_of(key, answer)"
+                )
             self._log.append(port(agent, key, id, "ok", self._in_event))
             return answer
         return self._served(port, agent, key, how)
+
+    def _recognised(self, key: str, answer: Any) -> str | None:
+        """The version that an answer of the system's own carries, or None."""
+        id = self._landing.asked("version_of", key, answer)
+        return str(self._landing.version(id, key)) if id is not None else version_in(answer, key, self._world, self._landing.names)
 
     def _served(self, port: type[Read] | type[Head], agent: str, key: str, how: str | None) -> Any:
         world = self._world
@@ -222,7 +231,7 @@ class Kit:
         world = self._world
         if via is not None:
             answer = yield from self._call(via, lambda: self._log.append(Memory(agent, key, None, self._in_event)))
-            self._log.append(Memory(agent, key, version_in(answer, key, world, self._landing.names), self._in_event))
+            self._log.append(Memory(agent, key, self._recognised(key, answer), self._in_event))
             return answer
         id = world.remembered(agent, key)
         self._log.append(Memory(agent, key, id, self._in_event))

@@ -396,6 +396,19 @@ class Landing:
                 self._declared[name] = keys
         return keys
 
+    def asked(self, name: str, *args: Any) -> Any:
+        """What a hook says that is no part of an event, or None where there is none.
+
+        Raises:
+            CouldNotRun: it failed.
+        """
+        hook = getattr(self.system, name, None)
+        try:
+            return hook(*args) if hook is not None else None
+        except Exception as error:
+            at = place(error)
+            raise CouldNotRun(f"{self._name_of()}: {name}() failed: {said(error)}{f' ({at})' if at else ''}") from error
+
     def version(self, id: Any, key: str | None = None) -> Any:
         """The name that the history uses for a version id, for a pair of key and id, or for the record of a version.
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Hashable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from fencecheck.errors import BadInput, CouldNotRun
+from fencecheck.errors import BadInput
 from fencecheck.history import Act
 from fencecheck.model import Action, Record
 from fencecheck.run import faults
 from fencecheck.run.adapter import name_of
-from fencecheck.run.raised import place, said
 from fencecheck.run.world import snapshot
 
 if TYPE_CHECKING:
@@ -35,9 +34,8 @@ def call(
     entry = Act(agent, name, sent, carried_out, _versions(landing, basis), _versions(landing, expect), idempotency_key, effect=False)
     if action.keys_of is not None:
         entry.depends_on, entry.declared = action.true_keys(sent), action.declared_keys(sent)
-    recognise = getattr(landing.system, "versions_in", None)
-    if recognise is not None:
-        entry.versions = _recognised(landing, recognise, sent)
+    if hasattr(landing.system, "versions_in"):
+        entry.versions = _recognised(landing, landing.asked("versions_in", sent))
     landing.log.append(entry)
     fault = world.tool_faults.pop(action.tool, None) if world.tool_faults else None
     refusal = _refusal(landing, action, entry, fault)
@@ -117,13 +115,8 @@ def _versions(landing: Landing, ids: Mapping[str, Any] | None) -> dict[str, str]
     return named
 
 
-def _recognised(landing: Landing, recognise: Callable[[Any], Any], sent: dict[str, Any]) -> dict[str, tuple[str, ...]]:
+def _recognised(landing: Landing, ids: Any) -> dict[str, tuple[str, ...]]:
     """What `versions_in` says."""
-    try:
-        ids = recognise(sent)
-    except Exception as error:
-        at = place(error)
-        raise CouldNotRun(f"{name_of(landing.system)}: versions_in() failed: {said(error)}{f' ({at})' if at else ''}") from error
     if not isinstance(ids, Mapping):
         raise BadInput(f"{name_of(landing.system)}: versions_in() returns a mapping of key to version ids, not {ids!r}")
     return {key: tuple(landing.version(id, key) for id in _several(ids)) for key, ids in ids.items()}

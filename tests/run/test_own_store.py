@@ -464,6 +464,30 @@ def test_a_number_is_that_kind_of_number(part: Any, version: str | None) -> None
     assert version_in({"quantity": part}, X, world, {}) == version
 
 
+def answering(answer: Any, **attributes: Any) -> type[AgentSystem]:
+    """A system whose own client answers so."""
+
+    def run(self: Any) -> None:
+        self.kit.head(X, via=lambda: answer)
+        self.kit.act("go", {})
+
+    return kind(run=run, ids="row number", **attributes)
+
+
+@pytest.mark.parametrize("answer", ["yes", True, {"changed": False}, None])
+def test_an_answer_that_shows_no_version_is_no_answer_of_the_current_one(answer: Any) -> None:
+    said = "Keeps: what via= of kit.head('x') answered shows no version of 'x': let it hold the version's id or its value, or define version_of"
+    with pytest.raises(CouldNotRun, match=re.escape(said)):
+        Runner(answering(answer)).run()
+
+
+def test_the_adapter_can_say_which_version_an_answer_carries() -> None:
+    system = answering("etag-1", version_of=lambda self, key, answer: int(answer[-1]))
+    assert [e.version for e in Runner(system).run((), (Event(0, Update(X)),)).entries if type(e) is Head] == ["x@1"]
+    with pytest.raises(CouldNotRun, match=r"^Keeps: version_of\(\) failed: ValueError: .* \(test_own_store.py:\d+\)$"):
+        Runner(answering("etag-x", version_of=lambda self, key, answer: int(answer[-1]))).run()
+
+
 # -- on a real file ------------------------------------------------------------------------------------------------------------------
 
 

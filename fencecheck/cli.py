@@ -294,7 +294,7 @@ def _exit(statuses: Iterable[int] = ()) -> None:
 def replay(case: Path, system: str | None) -> None:
     """Run a saved case again.
 
-    Exit status: 1 it still fails, 0 it no longer fails, 3 it no longer fits the system.
+    Exit status: 1 it still fails or is stuck, 0 it no longer fails, 3 it no longer fits the system or crashes, 2 could not run.
     """
     from fencecheck.codec import load_case
     from fencecheck.report.terminal import replay_lines

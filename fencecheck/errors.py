@@ -20,11 +20,5 @@ class CouldNotRun(FencecheckError):
     """The system under test cannot be judged at all, for example since it never acts. Exit status 2."""
 
 
-class StaleCase(FencecheckError):
-    """A stored case no longer fits the system: a point that one of its events was anchored on is gone. Exit status 3."""
-
-    exit_status = 3
-
-
 class Nondeterministic(CouldNotRun):
     """Two runs of one interleaving differ, so that no verdict over interleavings means anything. Exit status 2."""

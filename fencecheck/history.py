@@ -10,7 +10,7 @@ so that two runs can be compared though the store's own ids differ.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, Literal, Union
 
 from msgspec import Struct
@@ -304,8 +304,3 @@ def first_difference(one: History, two: History) -> int | None:
         if x != y:
             return i
     return None if len(a) == len(b) else min(len(a), len(b))
-
-
-def effects_of(entries: Iterable[Entry]) -> list[tuple[int, Act]]:
-    """The effects with their indices into the entries."""
-    return [(i, e) for i, e in enumerate(entries) if type(e) is Act and e.effect]

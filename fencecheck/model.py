@@ -9,6 +9,7 @@ The vocabulary is that of "Fresh Memory, Stale Plans" (Chen, Wang, Brinton; arXi
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -95,18 +96,38 @@ class Action(Struct, frozen=True, repr_omit_defaults=True, forbid_unknown_fields
             if keys is not None:
                 force_setattr(self, field, _keys(self.name, field, keys))
         for field in ("times", "replans"):
-            if not isinstance(getattr(self, field), int):
+            if type(getattr(self, field)) is not int:
                 raise BadInput(f"action {self.name!r}: {field} must be a whole number, not {getattr(self, field)!r}")
         if self.times < 1 or self.replans < 0:
             raise BadInput(f"action {self.name!r}: times must be 1 or more and replans 0 or more, not {self.times} and {self.replans}")
+        if not isinstance(self.tool, str):
+            raise BadInput(f"action {self.name!r}: tool must be a name, not {self.tool!r}")
         if not self.tool:
             force_setattr(self, "tool", self.name)
 
+    @property
+    def declares_by_arguments(self) -> bool:
+        """Whether nobody knows D(a) before the arguments of a call are there."""
+        return self.by_arguments and self.declared is None
+
     def true_keys(self, args: Mapping[str, Any] | None = None) -> tuple[str, ...]:
-        """D*(a), for these arguments where it depends on them."""
-        if self.keys_of is not None:
-            return tuple(dict.fromkeys(self.keys_of(args if args is not None else {})))
-        return self.depends_on
+        """D*(a), for these arguments where it depends on them.
+
+        Raises:
+            BadInput: it does and there are none, or the function fails, or returns no list of keys.
+        """
+        if self.keys_of is None:
+            return self.depends_on
+        if args is None:
+            raise BadInput(f"the keys of action {self.name!r} depend on its arguments: give the arguments too")
+        try:
+            keys = self.keys_of(args)
+        except Exception as error:
+            sent = f"{error.__class__.__name__}: {error}, for arguments {', '.join(map(str, args)) or 'of which there are none'}"
+            raise BadInput(f"action {self.name!r}: depends_on fails ({sent}): let it name keys for whatever is sent") from error
+        if isinstance(keys, str) or not isinstance(keys, Iterable):
+            raise BadInput(f"action {self.name!r}: depends_on returned {keys!r}: let it return a list of keys")
+        return tuple(dict.fromkeys(map(str, keys)))  # what a system sends by mistake in place of a key is a key that nobody owns
 
     def declared_keys(self, args: Mapping[str, Any] | None = None) -> tuple[str, ...]:
         """D(a) before anything is dropped: what the application declares, which is all true dependencies unless `declared` says less."""
@@ -140,14 +161,16 @@ class Scenario(Struct, frozen=True, repr_omit_defaults=True, forbid_unknown_fiel
     Args:
         owners: owner name to the keys that it owns.
         actions: the actions of the system.
-        values: key to the values of its versions, first version first, all different; or to a Hypothesis strategy that draws them.
-            A version beyond the end of the list gets a made-up text.
+        values: key to the values of its versions, first version first, each other than the one before; or to a Hypothesis strategy that
+            draws them. Best all are different: what goes out then shows which version it was made from. A version beyond the end of the list
+            gets a made-up text.
         agents: the agents of the system; the first is the one that runs unless the system says otherwise.
         tasks: names of the plans that a `Replan` event can ask for.
         depth: generations between a plan and the versions that it rests on. Only systems that take a generated scenario look at it.
 
     Raises:
-        BadInput: two owners hold one key, an action depends on a key that nobody owns, or a list that must not be empty is.
+        BadInput: two owners hold one key, an action names a key that nobody owns, a value is that of the version before, or a list that must
+            not be empty is.
     """
 
     owners: dict[str, tuple[str, ...]]
@@ -207,8 +230,8 @@ class Scenario(Struct, frozen=True, repr_omit_defaults=True, forbid_unknown_fiel
         return values[number - 1] if number <= len(values) else f"{key} version {number}"
 
     def declared(self, action: Action, dropped: Iterable[tuple[str, str]] = (), args: Mapping[str, Any] | None = None) -> tuple[str, ...]:
-        """D(a): the declared keys of `action` without the dropped ones."""
-        keys = action.declared_keys(args)
+        """D(a): the declared keys of `action` without the dropped ones; every key where they depend on arguments and there are none."""
+        keys = self.keys if args is None and action.declares_by_arguments else action.declared_keys(args)
         if not dropped:
             return keys
         gone = {key for name, key in dropped if name == action.name}
@@ -231,7 +254,7 @@ def _check_scenario(scenario: Scenario) -> None:
             raise BadInput(f"actions of a scenario is a list of actions, and holds {action!r}: actions=[{_EXAMPLES['actions']}]")
     if not scenario.agents or not scenario.tasks:
         raise BadInput("a scenario needs at least one agent and one task")
-    if not isinstance(scenario.depth, int) or scenario.depth < 1:
+    if type(scenario.depth) is not int or scenario.depth < 1:
         raise BadInput(f"the lineage depth of a scenario is 1 or more, not {scenario.depth!r}")
     keys = scenario.keys
     twice = sorted({key for key in keys if keys.count(key) > 1})
@@ -242,11 +265,27 @@ def _check_scenario(scenario: Scenario) -> None:
         raise BadInput(f"two actions are named {max(names, key=names.count)!r}: give each a name of its own")
     known = ", ".join(keys) or "none"
     for action in scenario.actions:
-        for key in (*action.depends_on, *(action.declared or ())):
-            if key not in keys:
-                raise BadInput(f"action {action.name!r} depends on the key {key!r}, which no owner holds (keys: {known}): add it to owners")
+        for does, named in (("depends on", action.depends_on), ("declares", action.declared or ()), ("writes", action.writes)):
+            for key in named:
+                if key not in keys:
+                    raise BadInput(f"action {action.name!r} {does} the key {key!r}, which no owner holds (keys: {known}): add it to owners")
     for key, values in scenario.values.items():
         if key not in keys:
             raise BadInput(f"values are given for the key {key!r}, which no owner holds (keys: {known}): correct its name")
         if isinstance(values, str | bytes) or not (isinstance(values, tuple) or hasattr(values, "example")):
             raise BadInput(f"the values of {key!r} must be a list, one for each version, or a Hypothesis strategy, not {values!r}")
+        if isinstance(values, tuple):
+            _refuse_unchanged(key, values)
+
+
+def _refuse_unchanged(key: str, values: tuple[Any, ...]) -> None:
+    for number, (value, following) in enumerate(itertools.pairwise(values), 1):
+        try:
+            unchanged = bool(type(value) is type(following) and value == following)
+        except Exception:
+            unchanged = False  # an array and the like is equal to nothing
+        if unchanged:
+            raise BadInput(
+                f"the values {number} and {number + 1} of {key!r} are both {value!r}, so that an update would change nothing: "
+                "let each differ from the one before"
+            )

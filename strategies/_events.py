@@ -161,9 +161,7 @@ def likely_points(scenario: Scenario) -> int:
 
 def _declared_keys(scenario: Scenario) -> tuple[str, ...]:
     """Keys that some action declares. Where they depend on arguments, any key may be one."""
-    if any(action.by_arguments and action.declared is None for action in scenario.actions):
-        return scenario.keys
-    return tuple(dict.fromkeys(key for action in scenario.actions for key in action.declared_keys()))
+    return tuple(dict.fromkeys(key for action in scenario.actions for key in scenario.declared(action)))
 
 
 def _made(kind: Callable[..., W], about: Sequence[Any], hows: Sequence[Any] = ()) -> SearchStrategy[W]:

@@ -58,10 +58,9 @@ def _effects(history: History, line: Timeline, into: Judgement) -> dict[str, int
 
 def _replans(history: History, line: Timeline, into: Judgement) -> None:
     into.replans = len(line.replans)
-    for i, agent in line.unbounded:
-        at = tuple(replan.at for replan in line.replans if replan.agent == agent and replan.at <= i)
+    for agent, at in line.unbounded:
         message = f"{agent} replanned {line.most + 1} times for one action; allowed is {line.most}."
-        into.findings.append(Finding("unbounded-replan", i, None, at, message))
+        into.findings.append(Finding("unbounded-replan", at[-1], None, at, message))
     keys = open_keys(history, set()) if line.replans else None
     for replan in line.replans:
         if keys is not None and not needed(history, line, replan.agent, replan.left, replan.at, keys, true_keys(history, set())):

@@ -110,7 +110,7 @@ def _planning_point(history: History, line: Timeline, at: int, effect: Act, decl
 
 def judge_effect(history: History, line: Timeline, at: int, effect: Act, action: Action, into: Judgement) -> None:
     """Adds to `into` what is to be said of the effect at the index `at`."""
-    true_keys = effect.depends_on if effect.depends_on is not None else action.depends_on
+    true_keys = tuple(dict.fromkeys(effect.depends_on)) if effect.depends_on is not None else action.depends_on
     declared = _declared(history, effect, action, true_keys)
     walked = line.lineage(effect.plan) if effect.plan is not None else ([], False)
     evidence = Evidence(history, effect, true_keys if declared == true_keys else dict.fromkeys((*true_keys, *declared)), walked)
@@ -124,16 +124,9 @@ def judge_effect(history: History, line: Timeline, at: int, effect: Act, action:
         _judge_key(history, line, at, key, evidence, window, key in expected, into)
     bad = [i for id in evidence.ids if (i := window.fetches.get(id, -1)) in line.failed] if line.failed and window.last else []
     if bad:
-        id = history.entries[bad[0]].id  # type: ignore[union-attr]
-        found.append(
-            Finding(
-                "unverified-act",
-                at,
-                None,
-                (bad[0], at),
-                f"{action.name} went out though the record {id} of its lineage could not be verified.",
-            )
-        )
+        id = history.entries[max(bad)].id  # type: ignore[union-attr]
+        message = f"{action.name} went out though the record {id} of its lineage could not be verified."
+        found.append(Finding("unverified-act", at, None, (max(bad), at), message))
     found += [_mismatch(action.name, at, key, evidence) for key in true_keys if evidence.contradictory(key)]
     instant = window.mark if window.mark is not None else at
     if declared != true_keys and any(
@@ -143,7 +136,9 @@ def judge_effect(history: History, line: Timeline, at: int, effect: Act, action:
 
 
 def _declared(history: History, effect: Act, action: Action, true_keys: tuple[str, ...]) -> tuple[str, ...]:
-    keys = effect.declared if effect.declared is not None else action.declared if action.declared is not None else true_keys
+    keys = action.declared if action.declared is not None else true_keys
+    if effect.declared is not None:
+        keys = tuple(dict.fromkeys(effect.declared))
     if not history.dropped:
         return keys
     return tuple(key for key in keys if (action.name, key) not in history.dropped)
@@ -170,14 +165,13 @@ def _judge_key(
             found.append(Finding("no-evidence", at, key, (at,), f"nothing shows which version of {key} {effect.action} was made from."))
         return
     mark = window.mark
-    served = window.good.get(key) if mark is not None and not expected else None
-    if served is not None:
-        current: str | None = history.entries[served].version  # type: ignore[union-attr]
-        misreported = current != line.truth(key, served) and not evidence.admits(key, line.truth(key, served))
-    else:
-        current, misreported = line.truth(key, at if expected or mark is None else mark), False
+    shown_at = None if expected or mark is None else window.good.get(key, mark)
+    current, misreported = line.truth(key, at if shown_at is None else shown_at), False
+    if shown_at is not None and shown_at != mark:
+        real, current = current, history.entries[shown_at].version  # type: ignore[union-attr]
+        misreported = current != real and not evidence.admits(key, real)
     if not evidence.admits(key, current):
-        found.append(_stale(effect.action, at, key, evidence, current, served if served is not None else mark))
+        found.append(_stale(effect.action, at, key, evidence, current, shown_at))
         return
     if current is not None and evidence.by_value(key, current):
         into.value_current += 1

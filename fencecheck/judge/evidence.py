@@ -64,12 +64,12 @@ def basis_of(records: Mapping[str, Record], ids: Iterable[str], root: str, key: 
 
 
 def parts(value: Any) -> list[Any]:
-    """`value`'s leaves and sub-trees. A mapping of plain values is no version of anything itself, and is left out."""
+    """`value` itself and all that is in it: the values of mappings, the items of lists, tuples and sets."""
     out: list[Any] = []
     if type(value) is dict:
         todo = list(value.values())
         if set(map(type, todo)) <= _PLAIN:
-            return todo  # the usual arguments
+            return [*todo, value]  # the usual arguments
     todo = [value]
     while todo:
         part = todo.pop()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fencecheck.history import Act, Derive, Fetch, Halted, Head, History, Landed, Memory, Read, is_point
+from fencecheck.history import Act, Fetch, Halted, Head, History, Landed, Memory, Read, is_point
 from fencecheck.interleaving import Replan, Restart
 from fencecheck.judge.evidence import basis_of, lineage
 from fencecheck.judge.timeline import Timeline
@@ -114,8 +114,3 @@ def any_failure(history: History, line: Timeline) -> bool:
     return bool(line.failed) or any(
         type(e) is Act and e.outcome not in ("done", "repeated", "precondition-failed") for e in history.entries
     )
-
-
-def derives(history: History, agent: str, before: int) -> bool:
-    """Whether `agent` derived anything before the entry `before`."""
-    return any(type(e) is Derive and e.agent == agent and not e.in_event for e in history.entries[:before])

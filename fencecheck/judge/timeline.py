@@ -22,20 +22,26 @@ class _Planner:
     """What is remembered of one agent's planning: the record derived last, what validated it since, and the replans so far.
 
     `asked` are the keys that an owner answered since; whether one of them is in the lineage of the plan is looked up only if it is replanned.
+    `replans` are the indices of their derives.
     """
 
-    __slots__ = ("asked", "count", "marked", "plan")
+    __slots__ = ("asked", "marked", "plan", "replans")
 
     def __init__(self) -> None:
         self.plan: str | None = None
         self.asked: list[str] = []
         self.marked = False
-        self.count = 0
+        self.replans: list[int] = []
 
     def forget(self) -> None:
         """No validation so far."""
         self.asked.clear()
         self.marked = False
+
+    def begin(self) -> None:
+        """Nor any replan."""
+        self.forget()
+        self.replans = []
 
 
 class Timeline:
@@ -46,7 +52,7 @@ class Timeline:
         derived: record id to the index of its derive.
         planners: the agents that derived anything.
         replans: in order.
-        unbounded: index of the derive with which an agent first replanned more often than allowed, and that agent's replans.
+        unbounded: each agent that replanned more often than allowed, with the indices of the derives, the one too many last.
     """
 
     __slots__ = (
@@ -64,7 +70,7 @@ class Timeline:
         self.planners = {entry.agent for entry in history.entries if type(entry) is Derive and not entry.in_event}
         self.derived: dict[str, int] = {}
         self.replans: list[Replanning] = []
-        self.unbounded: list[tuple[int, str]] = []
+        self.unbounded: list[tuple[str, tuple[int, ...]]] = []
         self.most = max([action.replans for action in history.scenario.actions])
         steps = _STEPS
         for i, entry in enumerate(history.entries):
@@ -83,8 +89,8 @@ class Timeline:
         return ids[0] if ids else None
 
     def quiet(self, key: str) -> bool:
-        """Whether `key` never changed and no answer or fetch at all failed, so that its first version was current at every instant."""
-        return not self.failed and key not in self._commits
+        """Whether `key` has one version only and no answer or fetch at all failed, so that it was current at every instant."""
+        return not self.failed and key not in self._commits and len(self._history.versions.get(key, ())) == 1
 
     def lineage(self, id: str) -> tuple[list[str], bool]:
         """The lineage of a record and whether it is complete, walked once."""
@@ -131,7 +137,7 @@ class Timeline:
             self.failed.add(i)
             return
         ids = self._history.versions.get(key, ())
-        if entry.version == (ids[0] if ids else None) and (agent, key) not in self._seen:
+        if ids and entry.version == ids[0] and (agent, key) not in self._seen:
             return
         version = entry.version
         place = ids.index(version) if version is not None and version in ids else -1
@@ -153,10 +159,10 @@ class Timeline:
             return
         planner = self._planners.pop(entry.agent, None) or _Planner()
         if self._validated(planner) and planner.plan not in self.lineage(entry.id)[0]:
-            planner.count += 1
+            planner.replans.append(i)
             self.replans.append(Replanning(entry.agent, i, planner.plan))
-            if planner.count == self.most + 1:
-                self.unbounded.append((i, entry.agent))
+            if len(planner.replans) == self.most + 1:
+                self.unbounded.append((entry.agent, tuple(planner.replans)))
         planner.forget()
         planner.plan = entry.id
         self._planners[entry.agent] = planner  # last in order, as it derived last
@@ -164,8 +170,7 @@ class Timeline:
     def _act(self, i: int, entry: Act) -> None:
         planner = self._held(entry.agent)
         if planner is not None:
-            planner.count = 0
-            planner.forget()
+            planner.begin()
         if entry.wrote:
             action = self._history.scenario.action(entry.action)
             for key, id in zip(action.writes if action else (), entry.wrote, strict=False):
@@ -180,8 +185,7 @@ class Timeline:
     def _halt(self, i: int, entry: Halted) -> None:
         planner = self._held(entry.agent)
         if planner is not None:
-            planner.count = 0
-            planner.forget()
+            planner.begin()
 
     def _land(self, i: int, entry: Landed) -> None:
         if not entry.fired:

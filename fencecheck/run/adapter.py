@@ -42,7 +42,8 @@ class AgentSystem:
         `publish(key, value)` commits a new version through the system's own store and returns its id, and `true_head(key)` returns the id
         that is really current (never faulted, not through a port); together they mean "this system keeps its own store".
         `remove(key)` commits a removal there. `deliver(key, record)`, `replan(task)`, `restart()`, `lose(record_id)` enable their events.
-        `versions_in(args)` returns key to version ids for arguments that carry no unique text.
+        `versions_in(args)` returns key to version ids for arguments that carry no unique text, `version_of(key, answer)` the id of the version
+        that an answer of the system's own `via=` carries, where neither that id nor the published value is in it.
         `open()` and `shutdown()` are called once per worker, on one instance whose attributes the others see as `self.worker`.
 
     `setup`, `run`, `teardown` and all hooks may be `async` where `runtime` is not `sync`.
@@ -77,7 +78,7 @@ HOOKS: dict[str, tuple[str, ...]] = {
 }
 """Event kinds to the hooks that they need: always (`replan`, `restart`), or only in a system with its own store (the others)."""
 
-OPTIONAL = ("publish", "true_head", "remove", "deliver", "replan", "restart", "lose", "versions_in", "open", "shutdown")
+OPTIONAL = ("publish", "true_head", "remove", "deliver", "replan", "restart", "lose", "versions_in", "version_of", "open", "shutdown")
 """The hooks that an adapter may define or leave out."""
 
 
@@ -129,7 +130,7 @@ def from_functions(
         name: what reports call it; the name of the variable that it is bound to, so that another process can load it.
 
     Raises:
-        BadInput: one of them is no plain function, or there is no scenario.
+        BadInput: one of them is no plain function, or there is no scenario, or the keys of its action depend on the arguments.
     """
     _refuse_functions({"plan": plan, "act": act, "validate": validate}, scenario, name)
 
@@ -168,5 +169,8 @@ def _refuse_functions(functions: Mapping[str, Any], scenario: Any, name: Any) ->
             raise BadInput(f"from_functions: {called} is async, and nobody would await it: write an AgentSystem with runtime = 'asyncio'")
     if not isinstance(scenario, Scenario):
         raise BadInput(f"from_functions: scenario must be a fencecheck.Scenario, not {scenario!r}")
+    if scenario.actions[0].by_arguments:
+        called = scenario.actions[0].name
+        raise BadInput(f"from_functions: plan() needs the keys of {called!r} before there are arguments: write Action({called!r}, [...])")
     if not isinstance(name, str):
         raise BadInput(f"from_functions: name must be a text, not {name!r}")

@@ -17,7 +17,7 @@ from fencecheck.history import Declared, Derive, Entry, Fetch, Halted, Head, Mem
 from fencecheck.model import Record, Scenario
 from fencecheck.run import faults, tools
 from fencecheck.run.adapter import name_of
-from fencecheck.run.faults import MALFORMED, EpisodeOver
+from fencecheck.run.faults import MALFORMED, EpisodeOver, Restarted
 from fencecheck.run.recognise import version_in
 from fencecheck.run.world import World, handed_out
 
@@ -62,6 +62,7 @@ class Kit:
         self._named = [self.scenario.agents[0]]
         self._fallback = self._named[0]  # who calls from a thread that inherited nothing
         self._restart_at: int | None = None  # the point of a restart, until `run` is called again
+        self._ran = False  # what it left running is cancelled, which is no answer to anything
 
     # -- who calls, and what lands before the call ------------------------------------------------------------------
 
@@ -181,16 +182,25 @@ class Kit:
             raise self._raise_as(faults.RecordMissing(f"the record {world.heads[key]} of {key} cannot be read"))
         if via is not None:
             answer = yield from self._call(via, lambda: self._log.append(port(agent, key, None, "refused", self._in_event)))
-            id = version_in(answer, key, world, self._landing.names)
+            id = self._recognised(key, answer)
             if id != world.heads.get(key) and not self._own_store:
                 raise CouldNotRun(
                     f"{self._name()}: via= of kit.{port.__name__.lower()}({key!r}) did not answer with the current version, as updates do not reach "
                     "its store: define publish(key, value) and true_head(key)"
                 )
-            id = id or world.heads.get(key)
+            if id is None:
+                raise CouldNotRun(
+                    f"{self._name()}: what via= of kit.{port.__name__.lower()}({key!r}) answered shows no version of {key!r}: let it hold "
+                    "the version's id or its value, or define version_of(key, answer)"
+                )
             self._log.append(port(agent, key, id, "ok", self._in_event))
             return answer
         return self._served(port, agent, key, how)
+
+    def _recognised(self, key: str, answer: Any) -> str | None:
+        """The version that an answer of the system's own carries, or None."""
+        id = self._landing.asked("version_of", key, answer)
+        return str(self._landing.version(id, key)) if id is not None else version_in(answer, key, self._world, self._landing.names)
 
     def _served(self, port: type[Read] | type[Head], agent: str, key: str, how: str | None) -> Any:
         world = self._world
@@ -221,7 +231,7 @@ class Kit:
         world = self._world
         if via is not None:
             answer = yield from self._call(via, lambda: self._log.append(Memory(agent, key, None, self._in_event)))
-            self._log.append(Memory(agent, key, version_in(answer, key, world, self._landing.names), self._in_event))
+            self._log.append(Memory(agent, key, self._recognised(key, answer), self._in_event))
             return answer
         id = world.remembered(agent, key)
         self._log.append(Memory(agent, key, id, self._in_event))
@@ -265,7 +275,8 @@ class Kit:
 
         Args:
             value: what it says.
-            parents: the records, or their ids, that it was really derived from.
+            parents: the records, or their ids, that it was really derived from; pairs of key and id where a system's own store numbers
+                the versions of each key for itself.
             key: where the derived record is a version of a named fact.
             via: the system's own way to store it, called besides.
         """
@@ -339,7 +350,11 @@ class Kit:
         self._state(Seam(agent, label))
 
     def declared(self, action: str, args: Mapping[str, Any] | None = None) -> tuple[str, ...]:
-        """The keys that the application still declares for `action`: a system that asks here can be tested with dropped declarations."""
+        """The keys that the application still declares for `action`: a system that asks here can be tested with dropped declarations.
+
+        Args:
+            args: the arguments of the call, where the keys depend on them.
+        """
         keys = self._landing.declared(action, args)
         self._log.append(Declared(_AGENT.get(self._fallback), action, keys))
         return keys
@@ -380,13 +395,16 @@ class Kit:
         return str(self._landing.version(id, id.key if type(id) is Record else None))
 
     def _call(self, via: Callable[[], Any], failed: Callable[[], None]) -> Generator[Any, Any, Any]:
-        """Calls the system's own function; `failed` logs what it did if it raises."""
+        """Calls the system's own function; `failed` logs what it did if it raises, or if the caller is cancelled while it waits."""
         try:
             answer = via()
             if hasattr(answer, "__await__"):
                 answer = yield ("await", answer)
-        except Exception:
-            failed()
+        except (Restarted, EpisodeOver, GeneratorExit, KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException:
+            if not self._ran:
+                failed()
             raise
         if self._landing is _CLOSED:
             raise EpisodeOver("the episode is over")

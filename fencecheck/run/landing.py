@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from fencecheck.errors import BadInput, CouldNotRun, FencecheckError
@@ -29,7 +30,7 @@ from fencecheck.interleaving import (
 from fencecheck.model import Action, Record
 from fencecheck.run import faults
 from fencecheck.run.faults import Restarted
-from fencecheck.run.raised import place, said
+from fencecheck.run.raised import is_library, place, said
 from fencecheck.run.recognise import equal
 from fencecheck.run.world import ANYONE, World, handed_out, snapshot
 
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 
 Steps = Generator[Any, Any, bool]
 _HERE = (str(Path(__file__).parent), str(Path(__file__).parent.parent / "fence"))
+SEVERAL = "several versions"
+"""What an id of a system's own store names that is an id of several keys."""
 _SIMULATE = str(Path(__file__).parent / "simulate.py")
 
 
@@ -61,7 +64,7 @@ class Landing:
 
     Attributes:
         names: for a system with its own store, the store's version ids to the names that the history uses: by key and id, since each row may
-            count its versions from 1, and by the id alone for where no key is known.
+            count its versions from 1, and by the id alone for where no key is known; `SEVERAL` where that is a version of several keys.
     """
 
     def __init__(
@@ -142,7 +145,7 @@ class Landing:
 
     def _land(self, at: int, what: What, agent: str, label: str) -> Generator[Any, Any, None]:
         if type(what) is Restart:
-            fired = what.agent == agent
+            fired = what.agent == agent and callable(getattr(self.system, "restart", None))
             self.log.append(Landed(at, what, fired, unwound=label if fired else None))
             if fired:
                 yield from self._restart(at, what)
@@ -239,7 +242,9 @@ class Landing:
         return type(self.system).__qualname__
 
     def _name(self, key: str, own_id: Any, id: str) -> None:
-        self.names[key, own_id] = self.names[own_id] = id
+        before = self.names.get(own_id)
+        shared = before is not None and (before is SEVERAL or self.world.records[before].key != key)
+        self.names[key, own_id], self.names[own_id] = id, SEVERAL if shared else id
         self._own_ids[id] = own_id
 
     def _deliver(self, what: Deliver, entry: Landed) -> Steps:
@@ -258,6 +263,8 @@ class Landing:
         return any(before != id for before in old.values())
 
     def _replan(self, what: Replan, entry: Landed) -> Steps:
+        if what.task not in self.world.prepared.scenario.tasks or not callable(getattr(self.system, "replan", None)):
+            return False
         try:
             yield from self._hook("replan", what.task)
         except faults.Fault:
@@ -288,7 +295,8 @@ class Landing:
         yield from ()
         world = self.world
         id = world.place(what.place)
-        keys = tuple(key for name in world.prepared.actions for key in self.declared(name))
+        scenario = world.prepared.scenario
+        keys = tuple(key for action in scenario.actions for key in scenario.declared(action, self._dropped))
         served = world.corruption(id, what.how, keys) if id is not None and id in world.records else None
         if id is None or served is None or world.corrupted.get(id) == served:
             return False
@@ -371,20 +379,54 @@ class Landing:
         return action
 
     def declared(self, name: str, args: Mapping[str, Any] | None = None) -> tuple[str, ...]:
-        """D(a) of the action `name` without the dropped declarations."""
+        """D(a) of the action `name` without the dropped declarations.
+
+        Raises:
+            BadInput: there is no such action, or its keys depend on arguments and there are none.
+        """
         keys = self._declared.get(name)
         if keys is None:
             action = self.action(name)
+            if args is None and action.declares_by_arguments:
+                raise BadInput(
+                    f"{self._name_of()} calls declared({name!r}), whose keys depend on the arguments: write kit.declared({name!r}, args)"
+                )
             keys = self.world.prepared.scenario.declared(action, self._dropped, args)
-            if action.keys_of is None:
+            if not action.declares_by_arguments:
                 self._declared[name] = keys
         return keys
 
+    def asked(self, name: str, *args: Any) -> Any:
+        """What a hook says that is no part of an event, or None where there is none.
+
+        Raises:
+            CouldNotRun: it failed.
+        """
+        hook = getattr(self.system, name, None)
+        try:
+            return hook(*args) if hook is not None else None
+        except Exception as error:
+            at = place(error)
+            raise CouldNotRun(f"{self._name_of()}: {name}() failed: {said(error)}{f' ({at})' if at else ''}") from error
+
     def version(self, id: Any, key: str | None = None) -> Any:
-        """The name that the history uses for a version id, or for the record of it."""
+        """The name that the history uses for a version id, for a pair of key and id, or for the record of a version.
+
+        Raises:
+            BadInput: the id is a version of several keys, and nothing says of which.
+        """
         if type(id) is Record:
             id, key = id.id, key if key is not None else id.key
-        return self.names.get((key, id), self.names.get(id, id)) if self.own_store else id
+        if not self.own_store:
+            return id
+        found = self.names.get((key, id), self.names.get(id, id))
+        if found is SEVERAL:
+            keys = [key for key in self.world.heads if (key, id) in self.names]
+            raise BadInput(
+                f"{self._name_of()}: {id!r} is a version of {' and of '.join(map(repr, keys))}, so it names neither: give ({keys[0]!r}, {id!r}), "
+                "a pair of key and id, or a record that kit.read() returned"
+            )
+        return found
 
 
 _LANDINGS: dict[type, Callable[[Landing, Any, Landed], Steps]] = {
@@ -400,10 +442,27 @@ _LANDINGS: dict[type, Callable[[Landing, Any, Landed], Steps]] = {
 
 
 def _line_of_caller() -> str:
-    """`file:line` of the innermost frame outside the tool's own machinery, or nothing where the call comes from within it."""
-    frame = sys._getframe(1)
-    while frame is not None and (frame.f_code.co_filename.startswith(_HERE) or frame.f_code.co_filename.startswith("<")):
-        if frame.f_code.co_filename == _SIMULATE:
-            return ""
-        frame = frame.f_back  # type: ignore[assignment]
-    return f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}" if frame is not None else ""
+    """`file:line` of the call in the system's own code, or nothing where that is not known.
+
+    A port that is made a task of its own, as by `gather`, is called by the event loop: then it is where the call was written.
+    """
+    frame: FrameType | None = sys._getframe(1)
+    outer = ""
+    while frame is not None and frame.f_code.co_filename != _SIMULATE:
+        file, line = frame.f_code.co_filename, frame.f_lineno
+        if not file.startswith((*_HERE, "<")):
+            if not is_library(file):
+                return f"{Path(file).name}:{line}"
+            outer = outer or f"{Path(file).name}:{line}"
+        frame = frame.f_back
+    return _line_of_task() or outer
+
+
+def _line_of_task() -> str:
+    asyncio = sys.modules.get("asyncio")
+    try:
+        task = asyncio.current_task() if asyncio is not None else None
+    except RuntimeError:  # no loop of asyncio runs
+        task = None
+    made = getattr(task.get_coro(), "cr_origin", None) or () if task is not None else ()
+    return next((f"{Path(file).name}:{line}" for file, line, _ in made if not is_library(file)), "")

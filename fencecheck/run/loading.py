@@ -29,7 +29,8 @@ def load(name: str, near: Path | None = None) -> type[AgentSystem]:
     if ":" in name:
         where, _, attribute = name.rpartition(":")
         if not where or not attribute:
-            raise BadInput(f"{name!r} names no system: give package.module:Class or path/to/file.py:Class")
+            right = f"{where}:Class, with the class" if where else "package.module:Class or path/to/file.py:Class"
+            raise BadInput(f"{name!r} names no system: give {right}")
         above = () if near is None else (near.resolve(), *near.resolve().parents)
         module = _from_file(_first(Path(where), above)) if where.endswith(".py") else _from_module(where, above)
         found = module

@@ -37,7 +37,7 @@ def version_in(answer: Any, key: str, world: World, names: Mapping[Any, str]) ->
     """
     ids = world.versions.get(key, ())
     seen = list(parts(answer))
-    whole = {names.get((key, answer), answer)} if _is_id(answer) else set()
+    whole = {names.get((key, answer), answer)} if answer is None or _is_id(answer) else set()
     texts = {names.get((key, part), part) for part in seen if isinstance(part, str)}
     numbers = {names.get((key, part)) for part in seen if type(part) is int}
     values = [id for id in ids if not world.records[id].removed and any(equal(part, world.records[id].value) for part in seen)]
@@ -54,7 +54,9 @@ def _is_id(answer: Any) -> bool:
 
 
 def equal(one: Any, other: Any) -> bool:
-    """Whether they are; arrays and the like, whose comparison is neither true nor false, are not."""
+    """Whether they are, a number as that kind of number: 1 is not True. Arrays and the like, which compare to neither, are not."""
+    if type(other) in _WEAK and type(one) is not type(other):
+        return False
     try:
         return bool(one == other)
     except Exception:

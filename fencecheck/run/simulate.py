@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -31,6 +32,7 @@ class Runner:
     Args:
         system: an adapter class, or a function that makes an adapter.
         scenario: the world, for a system that takes a generated one; by default the system's own, else the default world.
+        of_interleaving: whether `scenario` is only that of an interleaving or a case, which a system that brings its own goes without.
 
     Attributes:
         scenario: the world.
@@ -42,12 +44,12 @@ class Runner:
         BadInput: the adapter cannot be used, with one sentence that says why.
     """
 
-    def __init__(self, system: SystemLike, scenario: Scenario | None = None) -> None:
+    def __init__(self, system: SystemLike, scenario: Scenario | None = None, *, of_interleaving: bool = False) -> None:
         self.system = system
         self.name = name_of(system)
         self._probe = _checked(system)
         own = self._probe.scenario
-        if own is not None and scenario is not None and scenario != own:
+        if own is not None and scenario is not None and scenario != own and not of_interleaving:
             raise BadInput(f"{self.name} brings its own scenario: keys, declared keys and depth cannot be chosen for it")
         self.takes_scenario = own is None
         self.runtime_name = self._probe.runtime
@@ -144,7 +146,13 @@ class Runner:
         landing.kit = self._kit = kit
         kit._next = landing.next_stop()
         episode = self._episode if self._runtime is None else self._awaited_episode
-        ended = episode(instance, kit, landing)
+        depth = sys.get_coroutine_origin_tracking_depth()
+        if lines:
+            sys.set_coroutine_origin_tracking_depth(max(depth, 1))
+        try:
+            ended = episode(instance, kit, landing)
+        finally:
+            sys.set_coroutine_origin_tracking_depth(depth)
         log.append(ended)
         kit._close()
         return History(world.prepared.scenario, log, world.records, world.versions, dropped, self.own_store, noted or {})
@@ -236,6 +244,7 @@ class Runner:
             else:
                 ended = self._returned(kit)
             if ended is not None:
+                kit._ran = True
                 return ended
             await self._runtime.forget(before)
         return Ended("stuck", f"restarted {MOST_RESTARTS} times")
@@ -304,12 +313,8 @@ def simulate(system: SystemLike, interleaving: Interleaving) -> History:
     Raises:
         BadInput, CouldNotRun: as `Runner`.
     """
-    with Runner(system, interleaving.scenario if _takes_scenario(system) else None) as runner:
+    with Runner(system, interleaving.scenario, of_interleaving=True) as runner:
         return runner.run(interleaving.dropped, interleaving.events)
-
-
-def _takes_scenario(system: SystemLike) -> bool:
-    return getattr(system, "scenario", None) is None
 
 
 async def _maybe(answer: Any) -> Any:
@@ -332,7 +337,8 @@ def _checked(system: SystemLike) -> AgentSystem:
     try:
         probe = system()
     except Exception as error:
-        raise BadInput(f"{name} cannot be made without arguments: {said(error)}") from error
+        right = "" if isinstance(system, type) else ": give an adapter class, or a function that makes an adapter"
+        raise BadInput(f"{name} cannot be made without arguments: {said(error)}{right}") from error
     if not isinstance(probe, AgentSystem):
         raise BadInput(f"{name} makes a {type(probe).__name__}, not an adapter: let it inherit from fencecheck.AgentSystem")
     if type(probe).run is AgentSystem.run:

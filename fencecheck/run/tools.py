@@ -34,9 +34,8 @@ def call(
     entry = Act(agent, name, sent, carried_out, _versions(landing, basis), _versions(landing, expect), idempotency_key, effect=False)
     if action.keys_of is not None:
         entry.depends_on, entry.declared = action.true_keys(sent), action.declared_keys(sent)
-    recognise = getattr(landing.system, "versions_in", None)
-    if recognise is not None:
-        entry.versions = _recognised(landing, recognise(sent))
+    if hasattr(landing.system, "versions_in"):
+        entry.versions = _recognised(landing, landing.asked("versions_in", sent))
     landing.log.append(entry)
     fault = world.tool_faults.pop(action.tool, None) if world.tool_faults else None
     refusal = _refusal(landing, action, entry, fault)

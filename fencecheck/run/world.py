@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
+from copy import deepcopy
+from operator import is_
 from typing import Any
 
 from fencecheck.interleaving import CorruptHow
@@ -14,24 +16,41 @@ _ATOMS = frozenset({str, int, float, bool, type(None), bytes})
 
 
 def snapshot(value: Any) -> Any:
-    """`value` as it is now: whoever holds the original may go on to change it. Only plain containers are copied."""
+    """`value` as it is now: whoever holds the original may go on to change it. What cannot change is not copied."""
     kind = type(value)
     if kind in _ATOMS:
         return value
     if kind is dict:
         return {key: part if type(part) in _ATOMS else snapshot(part) for key, part in value.items()}
-    if kind is list or kind is tuple:
-        return kind([snapshot(part) for part in value])
+    if kind is list:
+        return [snapshot(part) for part in value]
+    if kind is tuple:
+        parts = tuple([snapshot(part) for part in value])
+        return value if all(map(is_, parts, value)) else parts
     if kind is set:
         return set(value)
-    return value
+    return value if kind is frozenset else _copied(value)
+
+
+def _copied(value: Any) -> Any:
+    """A copy of an object; itself where it has none, or none that is equal, which would stand for another value than the one published."""
+    try:
+        copy = deepcopy(value)
+    except Exception:
+        return value
+    try:
+        return copy if copy == value else value
+    except Exception:  # an array and the like, which is equal to nothing
+        return copy
 
 
 def handed_out(record: Record) -> Record:
     """What a system is given of a record: nothing that it does to the value reaches the record."""
-    if type(record.value) in _ATOMS:
+    value = record.value
+    if type(value) in _ATOMS:
         return record
-    return Record(record.id, record.key, snapshot(record.value), record.parents, record.supersedes, record.removed)
+    copy = snapshot(value)
+    return record if copy is value else Record(record.id, record.key, copy, record.parents, record.supersedes, record.removed)
 
 
 class Prepared:

@@ -9,17 +9,22 @@ import warnings
 
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import seed as seeded
-from hypothesis.errors import HypothesisWarning
+from hypothesis.errors import Flaky, HypothesisWarning
 
+from fencecheck.errors import Nondeterministic
+from fencecheck.history import History, first_difference
 from fencecheck.interleaving import Event, Interleaving
 from fencecheck.judge import Finding, Level, counts_at, judge
 from fencecheck.run.simulate import Runner
 from fencecheck.search.placing import asks_declared, every, push_right
+from fencecheck.search.preflight import difference
 from fencecheck.search.tally import Shown, Tally
 from fencecheck.strategies import interleavings
 
 REPLANNED = 2
 """Events land before twice as many points as an episode without events has: an episode with one replan has about as many."""
+TRIES = 10
+"""How often an interleaving is run again to see in what its episodes differ."""
 
 
 class _Found(Exception):
@@ -39,9 +44,12 @@ def explore_into(
         assume_broken: assumptions that events may break.
 
     Returns:
-        The counts of all examples drawn; of a failing finding, the smallest interleaving that shrinking came to.
+        The counts of the episodes that the examples come to, each once; of a failing finding, the smallest interleaving that shrinking came to.
+
+    Raises:
+        Nondeterministic: one interleaving came to two episodes.
     """
-    hunt = _Hunt(runner, level, fail_on)
+    hunt = _Hunt(runner, level, fail_on, assume_broken)
     drawn = interleavings(
         runner.scenario,
         max_events=max_events,
@@ -71,33 +79,58 @@ def explore_into(
             property_()
         except _Found:
             hunt.keep_smallest()
+        except Flaky as flaky:
+            raise hunt.nondeterministic() from flaky
     return hunt.tally
 
 
 class _Hunt:
-    def __init__(self, runner: Runner, level: Level, fail_on: frozenset[str]) -> None:
-        self.runner, self.level, self.fail_on = runner, level, fail_on
+    def __init__(self, runner: Runner, level: Level, fail_on: frozenset[str], assume_broken: frozenset[str]) -> None:
+        self.runner, self.level, self.fail_on, self.assume_broken = runner, level, fail_on, assume_broken
         self.tally = Tally()
         self.code: str | None = None
-        self.last: tuple[Finding, tuple[tuple[str, str], ...], tuple[Event, ...]] | None = None
+        self.last: tuple[Finding, Interleaving, History] | None = None
+        self._seen: set[tuple[tuple[tuple[str, str], ...], tuple[Event, ...]]] = set()
 
     def run(self, interleaving: Interleaving) -> None:
-        """Runs one example; once a finding was seen, only that finding fails an example, so that it is this one that is shrunk."""
-        history = self.runner.run(interleaving.dropped, interleaving.events)
+        """Runs one example; once a finding was seen, only that finding fails an example, so that it is this one that is shrunk.
+
+        Before that, an example that was drawn before is not run again, and one that differs only in what did not fire is not counted again.
+        """
+        dropped, events = interleaving.dropped, interleaving.events
+        if self.code is None and (dropped, events) in self._seen:
+            return
+        history = self.runner.run(dropped, events)
         judgement = judge(history)
         if self.code is None:
-            self.tally.add(interleaving.dropped, interleaving.events, judgement, history.fired)
+            if (dropped, history.fired) not in self._seen:
+                self.tally.add(dropped, events, judgement, history.fired)
+            self._seen |= {(dropped, events), (dropped, history.fired)}
         for finding in judgement.findings:
             fails = finding.code in self.fail_on and counts_at(finding.code, self.level)
             if fails and self.code in (None, finding.code):
                 self.code = finding.code
-                self.last = (finding, interleaving.dropped, interleaving.events)
+                self.last = (finding, interleaving, history)
                 raise _Found(finding.code)
+
+    def nondeterministic(self) -> Nondeterministic:
+        """What to say where an interleaving failed once and then did not."""
+        said = f"{self.runner.name} is not deterministic: one interleaving failed once and then did not"
+        if self.last is None:
+            return Nondeterministic(said)
+        finding, interleaving, before = self.last
+        for _ in range(TRIES):
+            after = self.runner.run(interleaving.dropped, interleaving.events)
+            at = first_difference(before, after)
+            if at is not None:
+                return Nondeterministic(f"{said}: {difference(before, after, at)}")
+        return Nondeterministic(f"{said} show {finding.code}: its arguments or records differ from run to run")
 
     def keep_smallest(self) -> None:
         """Keeps the last failing example, which is the one that shrinking came to, without what did not fire and in its standard placement."""
         assert self.last is not None
-        finding, dropped, events = self.last
+        finding, interleaving, _ = self.last
+        dropped, events = interleaving.dropped, interleaving.events
         for code in self.tally.failing(self.level, self.fail_on):
             del self.tally.shown[code]  # seen on the way, and not shrunk
         fired = self.runner.run(dropped, events).fired
@@ -115,7 +148,7 @@ class _Hunt:
 
         Hypothesis changes what an event is and where it lands one at a time, and so stops where both would have to change at once.
         """
-        simplest = every(self.runner.scenario, self.runner.kinds, self.runner.horizon)
+        simplest = every(self.runner.scenario, self.runner.kinds, self.runner.horizon, self.assume_broken)
         for i, event in enumerate(events):
             others = events[:i] + events[i + 1 :]
             rank = simplest.index(event.what) if event.what in simplest else len(simplest)

@@ -36,7 +36,7 @@ def preflight(runner: Runner, *, fresh_process: bool = True) -> list[str]:
     """
     first = runner.run()
     runner.refuse_changes()
-    _acts(runner, first)
+    refuse_inaction(runner, first)
     for key in runner.scenario.keys:
         if "update" in runner.kinds:
             runner.run((), (Event(0, Update(key)),))
@@ -44,7 +44,7 @@ def preflight(runner: Runner, *, fresh_process: bool = True) -> list[str]:
     elsewhere = _in_fresh_process(runner) if fresh_process else None
     at = first_difference(first, again)
     if at is not None:
-        what = _difference(first, again, at)
+        what = difference(first, again, at)
         if elsewhere is not None and first_difference(first, elsewhere) is None:
             raise CouldNotRun(
                 f"{runner.name} leaks state from one episode into the next: {what}: build all state in setup(), none at class or module level"
@@ -54,7 +54,7 @@ def preflight(runner: Runner, *, fresh_process: bool = True) -> list[str]:
         return ["deterministic (checked in this process only)" if fresh_process else "deterministic (checked in this process)"]
     at = first_difference(first, elsewhere)
     if at is not None:
-        raise Nondeterministic(f"{runner.name} is not deterministic: a fresh process does otherwise: {_difference(first, elsewhere, at)}")
+        raise Nondeterministic(f"{runner.name} is not deterministic: a fresh process does otherwise: {difference(first, elsewhere, at)}")
     return ["deterministic (checked, in a fresh process too)"]
 
 
@@ -70,11 +70,19 @@ def still_the_same(runner: Runner, before: History) -> None:
     if at is not None:
         raise CouldNotRun(
             f"{runner.name} leaks state from one episode into the next: after the search the episode without events is another: "
-            f"{_difference(before, after, at)}: build all state in setup(), none at class or module level"
+            f"{difference(before, after, at)}: build all state in setup(), none at class or module level"
         )
 
 
-def _acts(runner: Runner, history: History) -> None:
+def refuse_inaction(runner: Runner, history: History) -> None:
+    """Says of a system that does nothing even without events that there is nothing to judge.
+
+    Args:
+        history: the last run of `runner`, of the empty interleaving.
+
+    Raises:
+        CouldNotRun: it has no effect.
+    """
     if history.effects:
         return
     ended = history.ended
@@ -95,7 +103,9 @@ def _crashes(runner: Runner, detail: str) -> str:
     return f"{runner.name} crashes before it acts, even without any event: {detail}{at}, so there is nothing to judge: {right}"
 
 
-def _difference(one: History, two: History, at: int) -> str:
+def difference(one: History, two: History, at: int) -> str:
+    """How two histories differ at the entry `at`."""
+
     def said(history: History) -> str:
         entry: Entry | None = history.entries[at] if at < len(history.entries) else None
         return repr(entry) if entry is not None else "the end"

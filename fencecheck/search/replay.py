@@ -8,17 +8,18 @@ from msgspec import Struct
 
 from fencecheck import __version__
 from fencecheck.codec import Case, anchored
-from fencecheck.errors import BadInput
-from fencecheck.history import History
+from fencecheck.errors import BadInput, Nondeterministic
+from fencecheck.history import History, Landed, first_difference
 from fencecheck.interleaving import Deliver, MissingParent, Outage, Replan, Restart, Restore, ToolFault, Update, What, kind_of
 from fencecheck.judge import FINDINGS, LEVELS, Finding, judge
 from fencecheck.model import Scenario
 from fencecheck.run.landing import Anchored
 from fencecheck.run.simulate import Runner, SystemLike
+from fencecheck.search.preflight import difference, refuse_inaction
 from fencecheck.search.report import Failure, Report
 
-Status = Literal["fails", "no longer fails", "stale case"]
-EXIT_STATUS: dict[Status, int] = {"fails": 1, "no longer fails": 0, "stale case": 3}
+Status = Literal["fails", "no longer fails", "stuck", "crashed", "stale case"]
+EXIT_STATUS: dict[Status, int] = {"fails": 1, "no longer fails": 0, "stuck": 1, "crashed": 3, "stale case": 3}
 
 
 class Replay(Struct):
@@ -36,7 +37,7 @@ class Replay(Struct):
 
     @property
     def exit_status(self) -> int:
-        """1 fails, 0 no longer fails, 3 stale case."""
+        """1 fails, or is stuck; 0 no longer fails; 3 stale case, or a crash before anything could be seen."""
         return EXIT_STATUS[self.status]
 
 
@@ -57,48 +58,82 @@ def case_of(report: Report, failure: Failure) -> Case:
 
 
 def replay(case: Case, system: SystemLike) -> Replay:
-    """Runs a case on a system.
+    """Runs a case on a system, twice.
 
     Raises:
         BadInput: the case is of a system that brings its own scenario, and this one does not, or the other way round; or there is no
             such finding or level.
+        CouldNotRun: the finding is gone since the system never acts, even without any event.
+        Nondeterministic: the two runs differ.
     """
     if case.code not in FINDINGS:
         raise BadInput(f"the case is of the finding {case.code!r}, which there is not: use {', '.join(FINDINGS)}")
     if case.level not in LEVELS:
         raise BadInput(f"the case is of the level {case.level!r}, which there is not: use {', '.join(LEVELS)}")
-    with Runner(system, case.scenario if _takes_scenario(system) else None) as runner:
+    with Runner(system, case.scenario, of_interleaving=True) as runner:
         if runner.takes_scenario != (case.scenario is not None):
             raise BadInput(f"the case is of the system {case.system!r}, whose scenario does not fit {runner.name}: name the right system")
-        anchors = Anchored(tuple((event.label, event.occurrence, event.what) for event in case.events))
-        history = runner.run(case.dropped, anchors=anchors, lines=True)
-    gone = [f"{name}, which the case names" for name in _unknown(case, history)]
-    gone = gone or [f"'{label} #{number}', before which an event of the case lands" for label, number, _ in anchors.left]
-    if case.events and not gone and not history.fired:
-        gone = ["anything that the events of the case would change"]
-    findings = [finding for finding in judge(history).findings if finding.code == case.code]
-    same = [finding for finding in findings if finding.key == case.key] or findings
-    if gone and not same:
-        message = f"stale case: {runner.name} no longer has {', '.join(gone)}: save the case anew"
-        return Replay("stale case", history, message)
-    if same:
-        return Replay("fails", history, same[0].message, same[0])
+        history, left = _run(runner, case)
+        again, _ = _run(runner, case)
+        at = first_difference(history, again)
+        if at is not None:
+            what = difference(history, again, at)
+            raise Nondeterministic(f"{runner.name} is not deterministic: two runs of the case differ: {what}")
+        findings = [finding for finding in judge(history).findings if finding.code == case.code]
+        if findings:
+            finding = next((finding for finding in findings if finding.key == case.key), findings[0])
+            return Replay("fails", history, finding.message, finding)
+        refuse_inaction(runner, runner.run())
+    return _without_finding(case, runner, history, left)
+
+
+def _run(runner: Runner, case: Case) -> tuple[History, list[tuple[str, int, What]]]:
+    """The history of the case, and the events whose point was never reached."""
+    anchors = Anchored(tuple((event.label, event.occurrence, event.what) for event in case.events))
+    return runner.run(case.dropped, anchors=anchors, lines=True), anchors.left
+
+
+def _without_finding(case: Case, runner: Runner, history: History, left: list[tuple[str, int, What]]) -> Replay:
+    """The finding is gone. That says something only where all that the case is made of was there, and the run came to an end."""
+    gone = [*_unreceived(case, runner, history, left), *_undeclared(case, history.scenario)]
+    if gone:
+        return Replay("stale case", history, f"stale case: {runner.name} no longer has {', '.join(gone)}: save the case anew")
+    ended, here = history.ended, f"in this interleaving, and does not show {case.code}"
+    if ended.how == "stuck":
+        return Replay("stuck", history, f"stuck: {runner.name} neither acts nor halts {here}: {ended.detail}")
+    if ended.how == "crashed":
+        halt = "If this exception means to halt, name it in halt_exceptions"
+        return Replay("crashed", history, f"crashed: {runner.name} crashes {here}: {ended.detail}. {halt}")
     return Replay("no longer fails", history, f"no longer fails: {runner.name} does not show {case.code} in this interleaving any more")
 
 
-def _takes_scenario(system: SystemLike) -> bool:
-    return getattr(system, "scenario", None) is None
-
-
-def _unknown(case: Case, history: History) -> list[str]:
-    """What the events and dropped declarations of a case name that the system no longer has."""
+def _unreceived(case: Case, runner: Runner, history: History, left: list[tuple[str, int, What]]) -> list[str]:
+    """What the system would have to have for each event of the case that did not fire."""
     scenario = history.scenario
     agents = {*scenario.agents, *(getattr(entry, "agent", None) for entry in history.entries)}
-    gone = [name for event in case.events if (name := _missing_name(event.what, scenario, agents)) is not None]
+    unfired = [entry.what for entry in history.entries if type(entry) is Landed and not entry.fired]
+    gone = []
+    for event in case.events:
+        kind, call = kind_of(event.what), f"'{event.label} #{event.occurrence}'"
+        if (name := _missing_name(event.what, scenario, agents)) is not None:
+            gone.append(f"{name}, which the case names")
+        elif kind in runner.missing:
+            gone.append(f"{runner.missing[kind]}, which the {kind} of the case needs")
+        elif (event.label, event.occurrence, event.what) in left:
+            gone.append(f"{call}, before which an event of the case lands")
+        elif event.what in unfired:
+            unfired.remove(event.what)
+            gone.append(f"anything that the {kind} before {call} would change")
+    return gone
+
+
+def _undeclared(case: Case, scenario: Scenario) -> list[str]:
+    """The dropped declarations of a case that the system does not make any more."""
+    gone = []
     for name, key in case.dropped:
         action = scenario.action(name)
         if action is None or (not action.by_arguments and key not in scenario.declared(action)):
-            gone.append(f"the declared key {key!r} of {name!r}")
+            gone.append(f"the declared key {key!r} of {name!r}, which the case names")
     return gone
 
 

@@ -12,6 +12,7 @@ from fencecheck.judge import Finding, Level
 from fencecheck.search.prove import Proof
 
 VerdictName = Literal["held", "violated", "inconclusive"]
+Placements = Literal["dependent points", "every point"]
 EXIT_STATUS: dict[VerdictName, int] = {"held": 0, "violated": 1, "inconclusive": 3}
 
 
@@ -87,7 +88,7 @@ class Report(Struct):
     assumed: list[str] = []
     strongest: Level | None = None
     why: str = ""
-    placements: str = "dependent points"
+    placements: Placements = "dependent points"
     reference: str | None = None
     runtime: str = "sync"
     own_scenario: bool = False

@@ -102,7 +102,3 @@ class Tally:
     def beyond(self, level: Level) -> dict[str, Shown]:
         """The safety findings that only a stronger level would count."""
         return {code: shown for code, shown in self.shown.items() if FINDINGS[code].kind == "safety" and not counts_at(code, level)}
-
-    def as_json(self) -> dict[str, Any]:
-        """Counts for JSON."""
-        return dict(self.counts)

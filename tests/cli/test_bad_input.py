@@ -45,9 +45,23 @@ def test_an_unknown_file() -> None:
     assert sentence("check", "no/such.py:Class") == "there is no file 'no/such.py': check the path before the colon"
 
 
-@pytest.mark.parametrize("name", [":", ":Class", "m0:"])
-def test_half_a_name(name: str) -> None:
-    assert sentence("check", name) == f"{name!r} names no system: give package.module:Class or path/to/file.py:Class"
+@pytest.mark.parametrize(
+    ("name", "right"),
+    [
+        (":", "package.module:Class or path/to/file.py:Class"),
+        (":Class", "package.module:Class or path/to/file.py:Class"),
+        ("m0:", "m0:Class, with the class"),
+        ("delivery.py:", "delivery.py:Class, with the class"),
+    ],
+)
+def test_half_a_name(name: str, right: str) -> None:
+    assert sentence("check", name) == f"{name!r} names no system: give {right}"
+
+
+def test_a_function_that_makes_no_adapter() -> None:
+    said = sentence("check", "json:loads")
+    assert said.startswith("loads cannot be made without arguments: TypeError: loads() missing ")
+    assert said.endswith(": give an adapter class, or a function that makes an adapter")
 
 
 @pytest.mark.parametrize("name", [".m0", "/dev/null", "a b"])

@@ -246,6 +246,9 @@ class FanOut(AgentSystem):
             graph.add_edge(f"read {key}", END)
         self.graph = graph.compile()
 
+    def restart(self) -> None:
+        pass
+
     def run(self) -> None:
         with self.kit.agent("reader"):
             facts = self.graph.invoke({}, {"max_concurrency": 1})

@@ -99,6 +99,10 @@ class Book:
         self._write(Truth(key, version))
         return version
 
+    def commit_unseen(self, key: str) -> str:
+        """The system's own store holds a new version, and no entry says so."""
+        return self._commit(key, FRESH)
+
     def deliver(self, key: str) -> None:
         """The newest version reaches the agents' memories."""
         self.land(Deliver(key), version=self.current(key))
@@ -123,9 +127,18 @@ class Book:
         self._write(Read(self._agent(by), key, version, answer, in_event))
         return version
 
-    def head(self, key: str, served: str | None = None, *, answer: Answer = "ok", by: str | None = None, in_event: bool = False) -> Any:
-        """Ask the owner for the current version; as `read`."""
-        version = (served or self.current(key)) if answer == "ok" else served
+    def head(
+        self,
+        key: str,
+        served: str | None = None,
+        *,
+        answer: Answer = "ok",
+        by: str | None = None,
+        in_event: bool = False,
+        none: bool = False,
+    ) -> Any:
+        """Ask the owner for the current version; as `read`. With `none` the answer is ok and names no version."""
+        version = None if none else (served or self.current(key)) if answer == "ok" else served
         self._write(Head(self._agent(by), key, version, answer, in_event))
         return version
 
@@ -171,7 +184,7 @@ class Book:
         if effect and idempotency_key is not None:
             self._idempotency.setdefault(idempotency_key, args)
         if carried_out.keys_of is not None:
-            more.setdefault("depends_on", carried_out.true_keys(args))
+            more.setdefault("depends_on", carried_out.true_keys(args if isinstance(args, Mapping) else {}))
         entry = Act(
             self._agent(by),
             carried_out.name,

@@ -17,13 +17,13 @@ def fast_verdict(history: History) -> SlowVerdict:
     found = [(finding.code, finding.at, finding.key) for finding in judgement.findings]
     assert len(found) == len(set(found)), f"a finding is listed twice: {found}"
     counts: dict[str, Any] = {name: getattr(judgement, name) for name in judgement.__struct_fields__ if name != "findings"}
-    return SlowVerdict(frozenset(found), counts)
+    return SlowVerdict({one: finding.evidence for one, finding in zip(found, judgement.findings, strict=True)}, counts)
 
 
 def judged(history: History) -> SlowVerdict:
     """The verdict on which both judges agree."""
     slow, fast = slow_judge(history), fast_verdict(history)
-    assert fast.findings == slow.findings
+    assert fast.evidence == slow.evidence
     assert fast.counts == slow.counts
     return slow
 

@@ -49,13 +49,21 @@ WEIGHTS = {
 }
 KINDS = [kind for kind, weight in WEIGHTS.items() for _ in range(weight)]
 HOWS: list[How] = [*["returned"] * 5, *["halted"] * 5, "crashed", "stuck"]  # type: ignore[list-item]
-VALUES: list[Any] = [lambda n: f"place {n}", lambda n: {"city": f"town {n}", "zip": [n, n + 100]}, lambda n: 1000 + n]
+VALUES: list[Any] = [
+    lambda n: f"place {n}",
+    lambda n: {"city": f"town {n}", "zip": [n, n + 100]},
+    lambda n: 1000 + n,
+    lambda n: {"city": f"town {n}", "floor": n},
+    lambda n: [f"street {n}", n],
+    lambda n: frozenset({f"tag {n}", "urgent"}),
+]
+"""What the values of a key look like: texts, nested, numbers, flat, lists, sets."""
 
 
 def histories() -> st.SearchStrategy[History]:
     """Histories as Hypothesis draws and shrinks them; the simplest is that of an agent that does nothing and returns."""
     side = st.integers(0, SIDES - 1)
-    world = st.tuples(*[side] * 12)
+    world = st.tuples(*[side] * 13)
     steps = st.lists(st.tuples(st.sampled_from(KINDS), side, side, side, side), max_size=14)
     return st.builds(play, world, steps, side)
 
@@ -64,7 +72,7 @@ def random_history(rng: random.Random) -> History:
     """A history of independent draws."""
     side = lambda: rng.randrange(SIDES)  # noqa: E731
     steps = [(rng.choice(KINDS), side(), side(), side(), side()) for _ in range(rng.randrange(2, 15))]
-    return play([side() for _ in range(12)], steps, side())
+    return play([side() for _ in range(13)], steps, side())
 
 
 def play(world: Sequence[int], steps: Sequence[Step], end: int) -> History:
@@ -81,7 +89,10 @@ def scenario_of(world: Sequence[int]) -> Scenario:
     split = 1 if world[1] % 2 and len(keys) > 1 else len(keys)
     owners = {"north": keys[:split], "south": keys[split:]}
     shared = world[11] >= 9
-    values = {key: [VALUES[0 if shared else n](version) for version in range(1, 30)] for n, key in enumerate(keys)}
+    shape = world[12] // 2
+    values = {
+        key: [VALUES[(shape + (0 if shared else n)) % len(VALUES)](version) for version in range(1, 30)] for n, key in enumerate(keys)
+    }
     main = Action(
         "ship",
         depends_on=(lambda args: keys) if world[2] == 11 else keys[: 1 + world[2] % len(keys)],
@@ -109,6 +120,7 @@ class Player:
         self.served: dict[str, dict[str, str]] = {agent: {} for agent in scenario.agents}
         self.plans: list[str] = []
         self.split = world[8] >= 8
+        self.sends = ("inside", "whole", "in a set")[world[12] % 3]
 
     # Choices
 
@@ -150,7 +162,9 @@ class Player:
             self.book.update(self.key(a))
 
     def store(self, a: int, b: int, c: int, d: int) -> None:
-        if self.book.own_store:
+        if self.book.own_store and b == 8:
+            self.book.commit_unseen(self.key(a))
+        elif self.book.own_store:
             self.book.store(self.key(a), self.book.value(self.version(self.key(a), 1)) if b >= 9 else FRESH)
 
     def deliver(self, a: int, b: int, c: int, d: int) -> None:
@@ -187,7 +201,7 @@ class Player:
         agent = self.agent(a)
         self.book.replan_event(fired=b < 10)
         if b < 10:
-            keys = self.action(c).declared_keys()
+            keys = self.action(c).declared_keys({})
             parents = [v for key in keys for v in [self.ask("read", key, agent, d, in_event=True)] if v]
             self.plans.append(self.book.derive(*parents, by=agent, in_event=True))
         if d >= 10:
@@ -274,7 +288,7 @@ class Player:
     def plan(self, a: int, b: int, c: int, d: int) -> None:
         """Read the keys of an action and derive a plan from them, over one to three generations."""
         agent = self.planner(b)
-        read = {key: self.ask("read", key, agent, 0) for key in self.action(a).true_keys()}
+        read = {key: self.ask("read", key, agent, 0) for key in self.action(a).true_keys({})}
         plan = self.book.derive(*[version for version in read.values() if version], by=agent)
         for _ in range((0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 2, 2)[c]):
             plan = self.book.derive(plan, by=agent)
@@ -416,6 +430,11 @@ class Player:
         return {self.book.records[id].key: id for id in ids if id in self.book.records and self.book.records[id].key in self.book.versions}  # type: ignore[misc]
 
     def args(self, versions: Mapping[str, str]) -> dict[str, Any]:
-        """Arguments that carry the values of `versions`, in a dict and in a list within it."""
+        """Arguments that carry the values of `versions`: in a dict and in a list within it, the first one whole, or in a set."""
         values = [self.book.value(version) for version in versions.values() if self.book.value(version) is not None]
+        if self.sends == "whole" and values:
+            return values[0]  # type: ignore[no-any-return]
+        if self.sends == "in a set":
+            plain = [value for value in values if not isinstance(value, dict | list)]
+            return {"to": set(plain), "lines": tuple(value for value in values if value not in plain)}
         return {"to": values[0] if values else "nowhere", "lines": [{"is": value} for value in values[1:]], "count": 1}

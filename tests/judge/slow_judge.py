@@ -6,7 +6,7 @@ shares nothing with it but the values. Where the specification can be read in tw
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,10 +19,16 @@ Found = tuple[str, int, str | None]
 
 @dataclass(frozen=True)
 class SlowVerdict:
-    """What the slow judge says: findings as (code, index of the entry, key or None), and the counts by the names of `Judgement`."""
+    """What the slow judge says: findings as (code, index of the entry, key or None), each with its evidence, and the counts by the names of
+    `Judgement`."""
 
-    findings: frozenset[Found]
+    evidence: dict[Found, tuple[int, ...]]
     counts: dict[str, Any]
+
+    @property
+    def findings(self) -> frozenset[Found]:
+        """The findings without their evidence."""
+        return frozenset(self.evidence)
 
     @property
     def codes(self) -> set[str]:
@@ -39,7 +45,7 @@ def slow_judge(history: History) -> SlowVerdict:
     found |= {("unbounded-replan", i, None) for i in unbounded_replans(history)}
     found |= {("needless-replan", i, None) for i in needless_replans(history)}
     found |= findings_of_end(history)
-    return SlowVerdict(frozenset(found), counts(history))
+    return SlowVerdict({one: shown_by(history, *one) for one in found}, counts(history))
 
 
 def counts(history: History) -> dict[str, Any]:
@@ -91,6 +97,28 @@ def declared(history: History, i: int) -> tuple[str, ...]:
     return tuple(dict.fromkeys(x for x in said if (act.action, x) not in history.dropped))
 
 
+# What shows a finding
+
+
+def shown_by(history: History, code: str, i: int, x: str | None) -> tuple[int, ...]:
+    """The entries that show a finding at i, in order, i itself among them."""
+    before: list[int | None] = []
+    if code == "unbounded-replan":
+        [one] = [replan for replan in replans(history) if replan.at == i]
+        earlier = [replan.at for replan in replans(history) if replan.agent == one.agent and replan.at < i]
+        before = [*earlier[len(earlier) - (one.number - 1) :]]
+    elif code == "unverified-act" and x is None:
+        before = [bad_fetches(history, i)[-1]]
+    elif code == "unverified-act":
+        before = [j for j in answers(history, i) if history.entries[j].key == x][-1:] if has_failed_answer(history, i, str(x)) else []
+    elif code == "stale-act" and x not in (history.entries[i].expect or {}):
+        answer = judged_by(history, i, str(x))
+        before = [answer if answer is not None else mark(history, i)]
+    elif code == "torn-validation" or code == "raced-act":
+        before = [mark(history, i)]
+    return (*[j for j in before if j is not None], i)
+
+
 # Evidence
 
 
@@ -111,9 +139,9 @@ def are_equal(history: History, one: str, two: str) -> bool:
 
 
 def subtrees(args: Any) -> Iterator[Any]:
-    """`args` and everything in it; the keys of a dict are not part of it."""
+    """`args` itself and everything in it: values of mappings, items of lists, tuples and sets; the keys of a mapping are not part of it."""
     yield args
-    inner = args.values() if isinstance(args, dict) else args if isinstance(args, list | tuple) else ()
+    inner = args.values() if isinstance(args, Mapping) else args if isinstance(args, list | tuple | set | frozenset) else ()
     for item in inner:
         yield from subtrees(item)
 
@@ -369,18 +397,27 @@ def is_stale(history: History, i: int, x: str) -> bool:
 def is_unverified(history: History, i: int, x: str) -> bool:
     """unverified-act of a key: absent from a complete lineage, or its last answer failed."""
     act = history.entries[i]
-    if is_complete(history, act.plan) and not versions_in_lineage(history, act.plan, x):
-        return True
+    is_absent = is_complete(history, act.plan) and not versions_in_lineage(history, act.plan, x)
+    return is_absent or has_failed_answer(history, i, x)
+
+
+def has_failed_answer(history: History, i: int, x: str) -> bool:
+    """Whether the agent's last answer for x in the window failed, and the tool did not check x either."""
     asked = [j for j in answers(history, i) if history.entries[j].key == x]
-    return bool(asked) and x not in (act.expect or {}) and fails(history, asked[-1])
+    return bool(asked) and x not in (history.entries[i].expect or {}) and fails(history, asked[-1])
 
 
 def has_unverified_lineage(history: History, i: int) -> bool:
     """unverified-act without a key: some record of the lineage was last fetched and not ok."""
+    return bool(answers(history, i)) and bool(bad_fetches(history, i))
+
+
+def bad_fetches(history: History, i: int) -> list[int]:
+    """The last fetches of records of the lineage in the window that are not ok."""
     act = history.entries[i]
     made_of = lineage(history, act.plan)
-    last = {history.entries[j].id: history.entries[j].answer for j in window(history, i) if is_by(history.entries[j], act.agent, Fetch)}
-    return bool(answers(history, i)) and any(answer != "ok" for id, answer in last.items() if id in made_of)
+    last = {history.entries[j].id: j for j in window(history, i) if is_by(history.entries[j], act.agent, Fetch)}
+    return sorted(j for id, j in last.items() if id in made_of and history.entries[j].answer != "ok")
 
 
 def has_no_evidence(history: History, i: int, x: str) -> bool:

@@ -69,6 +69,30 @@ class TestStale:
         bad.act(**how)
         assert found(bad.returned()) == {"stale-act a"}
 
+    @pytest.mark.parametrize(
+        "value",
+        [lambda n: f"town {n}", lambda n: {"to": f"town {n}", "floor": 1}, lambda n: [f"town {n}", 1], lambda n: {"to": {"town": [n]}}],
+        ids=["text", "flat", "list", "nested"],
+    )
+    @pytest.mark.parametrize("sent", [lambda value: value, lambda value: {"order": value}, lambda value: [{"order": (value, 1)}]])
+    def test_a_value_of_any_shape_is_evidence_whole_and_inside(self, value: Callable, sent: Callable) -> None:
+        scenario = Scenario({"owner": ["a"]}, [Action("ship", depends_on=["a"])], values={"a": [value(n) for n in (1, 2)]})
+        good = Book(scenario=scenario)
+        good.act(args=sent(value(1)))
+        assert found(good.returned()) == set()
+        bad = Book(scenario=scenario)
+        bad.update("a")
+        bad.act(args=sent(value(1)))
+        assert found(bad.returned()) == {"stale-act a"}
+
+    def test_the_old_plan_s_arguments_sent_whole_with_the_new_plan(self) -> None:
+        scenario = Scenario({"owner": ["a"]}, [Action("ship", depends_on=["a"])], values={"a": [{"to": "Tokyo"}, {"to": "Osaka"}]})
+        book = Book(scenario=scenario)
+        old = book.value(planned(book) and "a1")
+        book.update("a")
+        book.act(plan=planned(book), args=old)
+        assert found(book.returned()) == {"stale-act a", "provenance-mismatch a"}
+
     def test_only_the_keys_that_changed(self) -> None:
         book = Book("a", "b")
         plan = planned(book)
@@ -82,6 +106,22 @@ class TestStale:
         book.update("b")
         book.act(plan=plan)
         assert found(book.returned()) == set()
+
+    def test_a_version_that_was_served_though_no_entry_commits_it(self) -> None:
+        book = Book("a", own_store=True)
+        plan = planned(book)
+        book.commit_unseen("a")
+        book.head("a")
+        book.validated()
+        book.act(plan=plan)
+        assert found(book.returned()) == {"stale-act a"}
+
+    def test_a_key_that_is_declared_twice_is_found_once(self) -> None:
+        book = Book("a")
+        plan = planned(book)
+        book.update("a")
+        book.act(plan=plan, basis={"a": "a2"}, declared=("a", "a"), depends_on=("a", "a"))
+        assert found(book.returned()) == {"stale-act a", "provenance-mismatch a"}
 
     def test_the_arguments_can_decide_the_keys(self) -> None:
         scenario = Scenario({"owner": ["a", "b"]}, [Action("ship", depends_on=lambda args: [args["path"]])])
@@ -745,6 +785,15 @@ class TestUnverified:
         book.act(plan=plan)
         assert found(book.returned()) == {"unverified-act a"}
 
+    def test_an_answer_that_names_no_version_of_a_key_that_has_none(self) -> None:
+        book = Book("a")
+        plan = planned(book)
+        book.versions["a"].clear()
+        book.head("a", None, none=True)
+        book.validated()
+        book.act(plan=plan)
+        assert found(book.returned()) == {"stale-act a", "unverified-act a"}
+
     def test_a_key_absent_from_a_complete_lineage(self) -> None:
         book = Book("a", "b")
         book.act(plan=planned(book, "a"))
@@ -1124,6 +1173,15 @@ class TestUnboundedReplan:
         book.act(plan=replanned(book, 3))
         book.act(plan=replanned(book, 3))
         assert sorted(code for code, _, _ in judged(book.returned()).findings) == ["unbounded-replan"] * 2
+
+    def test_its_evidence_is_the_replans_that_were_counted(self) -> None:
+        book = Book("a", times=2)
+        book.act(plan=replanned(book, 2))
+        since = len(book.entries)
+        book.act(plan=replanned(book, 2))
+        [_, evidence] = [shown for (code, _, _), shown in sorted(judged(book.returned()).evidence.items()) if code == "unbounded-replan"]
+        assert len(evidence) == 2
+        assert min(evidence) > since
 
     def test_a_plan_made_within_a_replan_event_is_not_the_one_that_is_left(self) -> None:
         book = Book("a", "b", depends_on=["a"])

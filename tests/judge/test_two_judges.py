@@ -34,7 +34,7 @@ def test_both_judges_say_the_same_of_independent_draws(seed: int) -> None:
 @pytest.fixture(scope="module")
 def drawn() -> list[History]:
     rng = random.Random(2026)
-    return [random_history(rng) for _ in range(1200)]
+    return [random_history(rng) for _ in range(2000)]
 
 
 @pytest.fixture(scope="module")

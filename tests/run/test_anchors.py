@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import sys
 from typing import Any
 
 import pytest
@@ -149,3 +151,17 @@ def test_source_lines_are_those_of_the_calls_in_the_system() -> None:
         history = runner.run(lines=True)
     start = naive.__code__.co_firstlineno
     assert history.lines == {i: f"test_anchors.py:{start + 1 + i}" for i in range(6)}
+
+
+@pytest.mark.parametrize("runtime", ["asyncio", "asyncio-native"])
+def test_the_line_of_a_call_that_is_made_a_task_is_where_it_was_written(runtime: str) -> None:
+    async def body(io: Face) -> None:
+        await asyncio.gather(io.head(X), io.read(X))
+        async with asyncio.TaskGroup() as group:
+            group.create_task(io.head(X))
+
+    with Runner(system(body, runtime)) as runner:
+        history = runner.run(lines=True)
+    start = body.__code__.co_firstlineno
+    assert [line for _, line in sorted(history.lines.items())] == [f"test_anchors.py:{start + below}" for below in (1, 1, 3)]
+    assert sys.get_coroutine_origin_tracking_depth() == 0

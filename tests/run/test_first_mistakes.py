@@ -49,6 +49,8 @@ def test_what_versions_in_returns() -> None:
     act = lambda self: self.kit.act("ship", {})  # noqa: E731
     with pytest.raises(BadInput, match=r"^Mine: versions_in\(\) returns a mapping of key to version ids, not 3$"):
         Runner(running(act, versions_in=lambda self, args: 3)).run()
+    with pytest.raises(CouldNotRun, match=r"^Mine: versions_in\(\) failed: KeyError: 'to' \(test_first_mistakes.py:\d+\)$"):
+        Runner(running(act, versions_in=lambda self, args: args["to"])).run()
     history = Runner(running(act, versions_in=lambda self, args: {"k": 3})).run()
     assert history.effects[0].versions == {"k": (3,)}
 

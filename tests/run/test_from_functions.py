@@ -127,6 +127,10 @@ async def awaited(*_: Any) -> Any: ...
         ({"act": awaited}, "act is async, and nobody would await it: write an AgentSystem with runtime = 'asyncio'"),
         ({"scenario": None}, "scenario must be a fencecheck.Scenario, not None"),
         ({"name": 3}, "name must be a text, not 3"),
+        (
+            {"scenario": Scenario({"disk": ["a"]}, [Action("write", lambda args: [args["path"]])])},
+            "plan() needs the keys of 'write' before there are arguments: write Action('write', [...])",
+        ),
     ],
 )
 def test_what_is_no_plain_function(wrong: dict[str, Any], sentence: str) -> None:

@@ -372,6 +372,48 @@ def test_a_record_carries_the_id_that_the_head_has(ids: str) -> None:
     assert changed.ended == Ended("halted", "changed")
 
 
+def plans_from(*parents: Any) -> Any:
+    """A system that plans from these parents, checks and acts. Each row numbers its versions from 1."""
+
+    def run(self: Any) -> None:
+        plan = self.kit.derive("plan", parents)
+        self.kit.head(X)
+        self.kit.head(Y)
+        self.kit.validated([X, Y])
+        self.kit.act("go", {}, plan=plan)
+
+    return kind(run=run, ids="row number")
+
+
+def test_a_pair_of_key_and_id_names_a_version_where_each_row_counts_for_itself() -> None:
+    with Runner(plans_from((X, 1), (Y, 1))) as runner:
+        still, changed = runner.run(), runner.run((), (Event(1, Update(Y)),))
+    assert still.records["p1"].parents == ("x@1", "y@1")
+    assert judge(still).findings == []
+    assert [(found.code, found.key) for found in judge(changed).findings] == [("stale-act", Y)]
+
+
+@pytest.mark.parametrize("of", ["parents", "plan", "record"])
+def test_an_id_that_several_keys_have_names_no_version(of: str) -> None:
+    def run(self: Any) -> None:
+        if of == "record":
+            self.kit.record(1)
+        self.kit.act("go", {}, plan=1 if of == "plan" else self.kit.derive("plan", [1]))
+
+    said = "Keeps: 1 is a version of 'x' and of 'y', so it names neither: give ('x', 1), a pair of key and id, or a record that"
+    with pytest.raises(BadInput, match=re.escape(said)):
+        Runner(kind(run=run, ids="row number")).run()
+
+
+def test_an_id_that_only_one_key_has_needs_no_key() -> None:
+    def run(self: Any) -> None:
+        self.kit.pause()
+        self.kit.act("go", {}, plan=self.kit.derive("plan", [2, (Y, 1)]))
+
+    with Runner(kind(run=run, ids="row number")) as runner:
+        assert runner.run((), (Event(0, Update(X)),)).records["p1"].parents == ("x@2", "y@1")
+
+
 def test_the_fence_holds_on_the_kits_own_reads() -> None:
     def run(self: Any) -> None:
         kit = self.kit
@@ -413,6 +455,37 @@ def test_numbers_are_ids_only_where_nothing_better_tells(answer: Any, version: s
         world.commit(X, value)
     names = {(X, number): f"x@{number}" for number in (1, 2, 3)}
     assert version_in(answer, X, world, names) == version
+
+
+@pytest.mark.parametrize(("part", "version"), [(1, "x@1"), (True, None), (1.0, None), ("1", None)])
+def test_a_number_is_that_kind_of_number(part: Any, version: str | None) -> None:
+    world = World(Prepared(WORLD), own_store=True)
+    world.commit(X, 1)
+    assert version_in({"quantity": part}, X, world, {}) == version
+
+
+def answering(answer: Any, **attributes: Any) -> type[AgentSystem]:
+    """A system whose own client answers so."""
+
+    def run(self: Any) -> None:
+        self.kit.head(X, via=lambda: answer)
+        self.kit.act("go", {})
+
+    return kind(run=run, ids="row number", **attributes)
+
+
+@pytest.mark.parametrize("answer", ["yes", True, {"changed": False}, None])
+def test_an_answer_that_shows_no_version_is_no_answer_of_the_current_one(answer: Any) -> None:
+    said = "Keeps: what via= of kit.head('x') answered shows no version of 'x': let it hold the version's id or its value, or define version_of"
+    with pytest.raises(CouldNotRun, match=re.escape(said)):
+        Runner(answering(answer)).run()
+
+
+def test_the_adapter_can_say_which_version_an_answer_carries() -> None:
+    system = answering("etag-1", version_of=lambda self, key, answer: int(answer[-1]))
+    assert [e.version for e in Runner(system).run((), (Event(0, Update(X)),)).entries if type(e) is Head] == ["x@1"]
+    with pytest.raises(CouldNotRun, match=r"^Keeps: version_of\(\) failed: ValueError: .* \(test_own_store.py:\d+\)$"):
+        Runner(answering("etag-x", version_of=lambda self, key, answer: int(answer[-1]))).run()
 
 
 # -- on a real file ------------------------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import pytest
 
 from fencecheck.errors import BadInput, CouldNotRun
 from fencecheck.history import Act, Declared, Derive, Ended, Fetch, Halted, Head, Landed, Memory, Pause, Read, Seam, Validated, labelled
-from fencecheck.interleaving import CorruptParent, Deliver, Event, MissingParent, Outage, Restore, ToolFault, Update
+from fencecheck.interleaving import CORRUPT_HOWS, CorruptParent, Deliver, Event, MissingParent, Outage, Restore, ToolFault, Update
 from fencecheck.model import Action, Record, Scenario
 from fencecheck.run import faults
 from fencecheck.run.faults import MALFORMED
@@ -455,6 +455,32 @@ def test_keys_that_depend_on_the_arguments(runtime: str) -> None:
 
     history = run(body, runtime, scenario=files)
     assert (history.effects[0].depends_on, history.effects[0].declared) == ((Y,), (Y,))
+
+
+@each_runtime
+def test_keys_by_arguments_without_the_arguments(runtime: str) -> None:
+    files = Scenario(owners={"disk": [X, Y]}, actions=[Action("write", depends_on=lambda args: [args["path"]])])
+
+    async def body(io: Face) -> None:
+        io.declared("write")
+
+    with pytest.raises(BadInput, match=r"declared\('write'\), whose keys depend on the arguments: write kit.declared\('write', args\)$"):
+        run(body, runtime, scenario=files)
+
+
+@pytest.mark.parametrize("how", CORRUPT_HOWS)
+def test_lineage_is_corrupted_where_keys_depend_on_arguments(how: Any) -> None:
+    files = Scenario(owners={"disk": [X, Y]}, actions=[Action("write", depends_on=lambda args: [args["path"]])])
+
+    async def body(io: Face) -> None:
+        plan = await io.derive("text", [await io.read(X)])
+        await io.record(X + "@1")
+        await io.record(plan)
+        await io.act("write", {"path": X}, plan=plan)
+
+    place = 1 if how == "wrong-key" else 0
+    history = run(body, "sync", (Event(2, Update(X)), Event(2, CorruptParent(place, how))), scenario=files)
+    assert history.fired[1:] == (Event(2, CorruptParent(place, how)),)
 
 
 @each_runtime

@@ -257,3 +257,14 @@ def test_events_beyond_the_last_point_do_not_land() -> None:
         history = runner.run((), (Event(1, Update(X)), Event(2, Update(X)), Event(99, Restart("agent"))))
     assert history.fired == (Event(1, Update(X)),)
     assert history.ended == Ended("returned")
+
+
+def test_an_interleaving_of_a_drawn_scenario_runs_on_a_class_and_on_a_function_alike() -> None:
+    class Drawn(AgentSystem):
+        scenario = Scenario(owners={"a": ["x"]}, actions=[Action("go", ["x"])], values={"x": st.text(min_size=9)})
+
+        def run(self) -> None:
+            self.kit.act("go", {"to": self.kit.read("x", timeout=1).value})
+
+    drawn = Interleaving(Runner(Drawn).scenario)
+    assert simulate(Drawn, drawn).entries == simulate(lambda: Drawn(), drawn).entries

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from types import MappingProxyType
+from collections import OrderedDict, deque
+from dataclasses import dataclass, field
+from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from fencecheck.interleaving import Event, Update
 from fencecheck.judge import judge
 from fencecheck.model import Action, Scenario
 from fencecheck.run.simulate import Runner
+from fencecheck.run.world import snapshot
 
 from .faces import RUNTIMES, WORLD, Face, X, Y, run, system
 
@@ -239,20 +241,19 @@ def test_an_action_that_the_scenario_does_not_list_is_refused(runtime: str) -> N
 
 FILES = Scenario(
     owners={"disk": ["a.txt", "b.txt"]},
-    actions=[Action("write", depends_on=lambda args: [args["path"]] if "path" in args else [])],
+    actions=[Action("write", depends_on=lambda args: [args["path"]])],
 )
 
 
 @each_runtime
 def test_keys_by_arguments_are_those_of_the_call_without_what_was_dropped(runtime: str) -> None:
     async def body(io: Face) -> None:
-        assert io.declared("write") == ()
         assert io.declared("write", {"path": "a.txt"}) == ("a.txt",)
         assert io.declared("write", {"path": "b.txt"}) == ()
         await io.act("write", {"path": "b.txt"})
 
     history = run(body, runtime, dropped=(("write", "b.txt"),), scenario=FILES)
-    assert [entry.keys for entry in history.entries if type(entry) is Declared] == [(), ("a.txt",), ()]
+    assert [entry.keys for entry in history.entries if type(entry) is Declared] == [("a.txt",), ()]
     (effect,) = history.effects
     assert (effect.depends_on, effect.declared) == (("b.txt",), ("b.txt",))
 
@@ -276,3 +277,85 @@ def test_dropping_what_is_not_declared_changes_nothing(unused: tuple[str, str]) 
         assert io.declared("go") == (X,)
 
     assert run(body, "sync", dropped=(unused,), scenario=WORLD).ended == Ended("returned")
+
+
+# -- values that a system changes --------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Order:
+    to: str = "tea"
+    lines: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Address:
+    city: str
+
+
+class Handle:
+    """Equal to nothing but itself."""
+
+
+def change(value: Any) -> None:
+    match value:
+        case Order():
+            value.lines.append("changed")
+        case dict():
+            value["changed"] = True
+        case tuple():
+            change(value[0])
+        case SimpleNamespace():
+            value.to = "changed"
+        case _:
+            value.append(1)
+
+
+CHANGEABLE = {
+    "a dataclass": Order,
+    "inside a dict": lambda: {"order": Order()},
+    "inside a tuple": lambda: (Order(), "x"),
+    "a mapping of another type": lambda: OrderedDict(to="tea"),
+    "bytes that change": lambda: bytearray(b"tea"),
+    "a queue": lambda: deque(["tea"]),
+    "an object": lambda: SimpleNamespace(to="tea"),
+}
+
+
+@pytest.mark.parametrize("make", CHANGEABLE.values(), ids=CHANGEABLE)
+def test_what_a_system_does_to_a_value_stays_with_it(make: Any) -> None:
+    scenario = Scenario(owners={"a": [X]}, actions=[Action("go", [X])], values={X: [make(), "later"]})
+
+    async def body(io: Face) -> None:
+        sent = {"read": (await io.read(X)).value, "remembered": (await io.memory(X)).value, "derived": make()}
+        await io.derive(sent["derived"])
+        for value in sent.values():
+            change(value)
+        await io.act("go", sent)
+        for value in sent.values():
+            change(value)
+
+    with Runner(system(body, "sync", scenario)) as runner:
+        first, again = runner.run(), runner.run()
+    assert (first.records["x@1"].value, first.records["p1"].value) == (make(), make())
+    changed = make()
+    change(changed)
+    for history in (first, again):
+        assert history.effects[0].args == {"read": changed, "remembered": changed, "derived": changed}
+
+
+@pytest.mark.parametrize(
+    "value", ["tea", 3, ("tea", 3), Address("Tokyo"), frozenset({"tea"}), Handle()], ids=lambda value: type(value).__name__
+)
+def test_a_value_that_is_sent_as_it_was_read_is_recognised(value: Any) -> None:
+    scenario = Scenario(owners={"a": [X]}, actions=[Action("go", [X])], values={X: [value, "later"]})
+
+    async def body(io: Face) -> None:
+        await io.act("go", {"order": (await io.read(X)).value})
+
+    assert [finding.code for finding in judge(run(body, "sync", (Event(1, Update(X)),), scenario=scenario)).findings] == ["stale-act"]
+
+
+def test_what_cannot_change_is_handed_out_itself() -> None:
+    for value in ("tea", 3, ("tea", ("x", 3)), frozenset({"tea"}), None):
+        assert snapshot(value) is value

@@ -207,7 +207,7 @@ def test_a_refused_system_is_held_up_to_the_bound_alone() -> None:
 
 def test_equal_values_are_refused() -> None:
     class Same(Careful):
-        scenario = Scenario(owners={"a": [X]}, actions=[Action("go", depends_on=[X])], values={X: ("same", "same")})
+        scenario = Scenario(owners={"a": [X]}, actions=[Action("go", depends_on=[X])], values={X: ("tea", "coffee", "tea")})
 
     with Runner(Same) as runner:
         assert prove(runner, lambda episode, judgement: False, known=2, in_time=lambda: True).why == "the values of x are not all different"

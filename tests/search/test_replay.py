@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,22 @@ import msgspec
 import pytest
 
 from fencecheck.codec import AnchoredEvent, Case, anchored, load_case, save_case
-from fencecheck.errors import BadInput
+from fencecheck.errors import BadInput, CouldNotRun, Nondeterministic
 from fencecheck.history import Landed, points
-from fencecheck.interleaving import KINDS, Deliver, Event, MissingParent, Outage, Replan, Restart, Restore, ToolFault, Update
+from fencecheck.interleaving import (
+    KINDS,
+    CorruptParent,
+    Deliver,
+    Event,
+    MissingParent,
+    Outage,
+    Replan,
+    Restart,
+    Restore,
+    ToolFault,
+    Update,
+    kind_of,
+)
 from fencecheck.judge import judge
 from fencecheck.model import Action, Scenario
 from fencecheck.mutants import ALL as MUTANTS
@@ -80,7 +94,6 @@ def test_after_the_fix_it_no_longer_fails(tmp_path: Path) -> None:
     [
         (('kit.pause("approval")', "pass"), "'pause approval #1'"),
         (('kit.pause("approval")', 'kit.pause("consent")'), "'pause approval #1'"),
-        (('kit.pause("approval")', 'raise Halt("not today")'), "'pause approval #1'"),
     ],
 )
 def test_a_point_that_is_gone_makes_the_case_stale(tmp_path: Path, change: tuple[str, str], left: str) -> None:
@@ -122,7 +135,65 @@ def test_what_the_scenario_no_longer_has_makes_the_case_stale(tmp_path: Path, wh
 def test_events_that_change_nothing_any_more_make_the_case_stale(tmp_path: Path) -> None:
     again = on(tmp_path, NAIVE, case(("act ship", 1, MissingParent(99))))
     assert again.status == "stale case"
-    assert again.message == "stale case: Agent no longer has anything that the events of the case would change: save the case anew"
+    assert (
+        again.message
+        == "stale case: Agent no longer has anything that the missing-parent before 'act ship #1' would change: save the case anew"
+    )
+
+
+@pytest.mark.parametrize("what", [Update("x", "earlier"), MissingParent(99), CorruptParent(99), Restore("orders")])
+def test_an_event_that_changes_nothing_any_more_makes_the_case_stale_though_others_fire(tmp_path: Path, what: Any) -> None:
+    again = on(tmp_path, NAIVE, case(("read x", 1, Outage("slots")), ("act ship", 1, what), code="crash"))
+    assert (again.status, again.exit_status) == ("stale case", 3)
+    said = f"anything that the {kind_of(what)} before 'act ship #1' would change"
+    assert again.message == f"stale case: Agent no longer has {said}: save the case anew"
+
+
+@pytest.mark.parametrize(("what", "hook"), [(Replan(), "replan()"), (Restart(), "restart()")])
+def test_a_hook_that_is_gone_makes_the_case_stale(tmp_path: Path, what: Any, hook: str) -> None:
+    again = on(tmp_path, NAIVE, case(("act ship", 1, what)))
+    assert [entry.fired for entry in again.history.entries if type(entry) is Landed] == [False]
+    assert (again.status, again.exit_status) == ("stale case", 3)
+    assert again.message == f"stale case: Agent no longer has {hook}, which the {kind_of(what)} of the case needs: save the case anew"
+
+
+# -- what is not fixed by not doing anything ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("run", "said"),
+    [
+        ("pass", "Agent never acts, even without any event: run() returned"),
+        ("raise Halt('not today')", "Agent never acts, even without any event: it halted (Halt: not today)"),
+        ("kit.read('x')\n1 / 0", "Agent crashes before it acts, even without any event: ZeroDivisionError: division by zero"),
+    ],
+)
+def test_a_system_that_never_acts_does_not_pass(tmp_path: Path, run: str, said: str) -> None:
+    with pytest.raises(CouldNotRun, match=re.escape(said)):
+        on(tmp_path, run, case(("read x", 1, Update("x"))))
+
+
+def test_a_crash_in_place_of_the_finding_is_no_pass(tmp_path: Path) -> None:
+    crashing = NAIVE.replace("kit.act", "if kit.head('x', timeout=1) != order.id:\n    raise ValueError('changed')\nkit.act")
+    again = on(tmp_path, crashing, case(("pause approval", 1, Update("x"))))
+    assert (again.status, again.exit_status, again.finding) == ("crashed", 3, None)
+    assert again.message == (
+        "crashed: Agent crashes in this interleaving, and does not show stale-act: ValueError: changed. "
+        "If this exception means to halt, name it in halt_exceptions"
+    )
+
+
+def test_a_run_that_gets_stuck_in_place_of_the_finding_is_no_pass(tmp_path: Path) -> None:
+    waiting = NAIVE.replace("kit.act", "while kit.head('x', timeout=1) != order.id:\n    pass\nkit.act")
+    again = on(tmp_path, waiting, case(("pause approval", 1, Update("x"))))
+    assert (again.status, again.exit_status, again.finding) == ("stuck", 1, None)
+    assert again.message.startswith("stuck: Agent neither acts nor halts in this interleaving, and does not show stale-act: waits for ")
+
+
+def test_two_runs_of_a_case_that_differ(tmp_path: Path) -> None:
+    chance = NAIVE.replace("kit.act", "kit.read('y', timeout=1) if len(RUNS) % 2 else None\nRUNS.append(1)\nkit.act")
+    with pytest.raises(Nondeterministic, match=r"^Agent is not deterministic: two runs of the case differ: entry \d+ is "):
+        on(tmp_path, chance, before="RUNS = []")
 
 
 @pytest.mark.parametrize(

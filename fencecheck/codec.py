@@ -3,7 +3,8 @@
 **Interleaving**: one JSON object, `{"fencecheck_interleaving": 1, "scenario": ..., "dropped": [...], "events": [...]}`.
 
 **History**: JSONL. Line 1 is the header, `{"fencecheck_history": 1, "scenario": ..., "dropped": [...], "own_store": ..., "versions": ...,
-"records": <count>, "entries": <count>}` and, where they were noted, the source `lines`. Then one line for each record, as in
+"records": <count>, "entries": <count>}` and, where they were noted, the source `lines`, who was `waiting`
+and the `timers`. Then one line for each record, as in
 `History.records`; then one line for each entry, in order of time. `type` says what a line is. The counts tell a history that was cut off.
 
 **Case file**: one JSON object, `{"fencecheck_case": 1, ...}`, the fields of `Case`.
@@ -101,6 +102,8 @@ class _Header(Struct, omit_defaults=True, forbid_unknown_fields=True):
     dropped: tuple[tuple[str, str], ...] = ()
     own_store: bool = False
     lines: dict[int, str] = {}
+    waiting: dict[int, tuple[int, ...]] = {}
+    timers: tuple[int, ...] = ()
 
 
 class _RecordLine(Record, frozen=True, tag="record", omit_defaults=True, forbid_unknown_fields=True):
@@ -153,6 +156,8 @@ def encode_history(history: History) -> bytes:
         history.dropped,
         history.own_store,
         history.lines,
+        history.waiting,
+        history.timers,
     )
     records = [_RecordLine(**{**asdict(record), "value": _plain(record.value)}) for record in history.records.values()]
     entries = [_storable(entry) if type(entry) is Act else entry for entry in history.entries]
@@ -191,6 +196,8 @@ def decode_history(data: Data, *, name: str = "the history") -> History:
         header.dropped,
         header.own_store,
         header.lines,
+        header.waiting,
+        header.timers,
     )
 
 

@@ -15,7 +15,9 @@ from fencecheck.model import Scenario
 ASSUMPTIONS = frozenset({"honest-owners"})
 """What `assume_broken` may name: assumptions of the protocol that no fence can do without."""
 
-KIND_ORDER = ("update", "deliver", "outage", "restore", "missing-parent", "corrupt-parent", "tool-fault", "restart", "replan")
+KIND_ORDER = (
+    "update", "deliver", "switch", "advance", "outage", "restore", "missing-parent", "corrupt-parent", "tool-fault", "restart", "replan",
+)  # fmt: skip
 """Event kinds from the simplest on, whatever the order in which they were asked for: Hypothesis shrinks towards the first."""
 
 

@@ -13,10 +13,11 @@ from fencecheck.history import Ended, Entry, Halted, History, points
 from fencecheck.interleaving import KINDS, Event, Interleaving
 from fencecheck.model import Scenario
 from fencecheck.run.adapter import OPTIONAL, RUNTIMES, AgentSystem, has_own_store, missing_hooks, name_of
+from fencecheck.run.deadlock import Deadlock
 from fencecheck.run.faults import EpisodeOver, Overdue, Restarted
 from fencecheck.run.kit import _AGENT, Kit
 from fencecheck.run.landing import Anchored, Landing
-from fencecheck.run.loops import Deadlock, runtime
+from fencecheck.run.loops import runtime
 from fencecheck.run.raised import place, said
 from fencecheck.run.watchdog import Watchdog
 from fencecheck.run.world import Prepared, World
@@ -57,20 +58,30 @@ class Runner:
         self.kinds = tuple(kind for kind in KINDS if kind not in self.missing)
         self.crashed_at = ""
         self._given = replace(self.scenario)  # has mappings of its own
+        self._scheduled = "switch" in self.kinds
         self._prepared = Prepared(self.scenario)
         self._opened: AgentSystem | None = None
         self._runtime = None if self._probe.runtime == "sync" else runtime(self._probe.runtime, self._probe.timeout_s)
         self._horizon: int | None = None
         self._kit: Kit | None = None
         self._watchdog = Watchdog(self.name, float(self._probe.timeout_s), lambda: self._kit)
+        self._lanes = 1
         self._hooks_open = callable(getattr(self._probe, "open", None)) or callable(getattr(self._probe, "shutdown", None))
 
     @property
     def horizon(self) -> int:
         """Number of points of the episode without events."""
         if self._horizon is None:
-            self._horizon = sum(1 for _ in points(self.run()))
+            history = self.run()
+            self._horizon = sum(1 for _ in points(history))
+            self._lanes += max((lane for waiting in history.waiting.values() for lane in waiting), default=0)
         return self._horizon
+
+    @property
+    def lanes(self) -> int:
+        """Number of tasks up to the last one whose call waited beside another's in the episode without events."""
+        _ = self.horizon
+        return self._lanes
 
     def __enter__(self) -> Runner:
         self._watchdog.start()
@@ -138,16 +149,21 @@ class Runner:
         world = World(prepared or self._prepared, self.own_store)
         noted: dict[int, str] | None = {} if lines else None
         landing = Landing(
-            instance, world, log, events=events, dropped=dropped, anchors=anchors, own_store=self.own_store, lines=noted
+            instance, world, log, events=events, dropped=dropped, anchors=anchors, own_store=self.own_store, lines=noted,
+            scheduled=self._scheduled,
         )  # fmt: skip
         kit = Kit(world, landing, log, own_store=self.own_store, system=instance)
         landing.kit = self._kit = kit
+        line = kit._line = None if self._runtime is None else self._runtime.line(kit)
         kit._next = landing.next_stop()
         episode = self._episode if self._runtime is None else self._awaited_episode
         ended = episode(instance, kit, landing)
         log.append(ended)
         kit._close()
-        return History(world.prepared.scenario, log, world.records, world.versions, dropped, self.own_store, noted or {})
+        history = History(world.prepared.scenario, log, world.records, world.versions, dropped, self.own_store, noted or {})
+        if line is not None and (line.choices or line.timers):
+            history.waiting, history.timers = line.choices, tuple(line.timers)
+        return history
 
     # -- an episode, called or awaited: the same steps ---------------------------------------------------------------
 
@@ -214,7 +230,7 @@ class Runner:
                     raise self._adapter_failed("teardown()", error) from error
 
         try:
-            loop.run(whole)
+            loop.run(whole, line=kit._line)
         except Deadlock as deadlock:
             waits = "; ".join(dict.fromkeys(landing.waits)) or str(deadlock)
             return Ended("stuck", f"waits for {waits}")

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import seed as seeded
 from hypothesis.errors import HypothesisWarning
 
-from fencecheck.interleaving import Event, Interleaving
+from fencecheck.interleaving import TURNS, Event, Interleaving
 from fencecheck.judge import Finding, Level, counts_at, judge
 from fencecheck.run.simulate import Runner
 from fencecheck.search.placing import asks_declared, every, push_right
@@ -49,6 +49,7 @@ def explore_into(
         horizon=REPLANNED * runner.horizon,
         drop_declarations=bool(asks_declared(runner.run())),
         assume_broken=assume_broken,
+        tasks=runner.lanes,
     )
 
     @seeded(seed)
@@ -103,7 +104,8 @@ class _Hunt:
         fired = self.runner.run(dropped, events).fired
         if self._fails(dropped, fired):
             events = self._simplified(dropped, fired)
-            pushed = push_right(self.runner.run(dropped, events), events)
+            turns = any(isinstance(event.what, TURNS) for event in events)  # which depend on the order of all that runs
+            pushed = events if turns else push_right(self.runner.run(dropped, events), events)
             events = pushed if self._fails(dropped, pushed) else events
         self.tally.shown[finding.code] = Shown(finding, dropped, events)
 
@@ -117,6 +119,8 @@ class _Hunt:
         """
         simplest = every(self.runner.scenario, self.runner.kinds, self.runner.horizon)
         for i, event in enumerate(events):
+            if isinstance(event.what, TURNS):
+                continue
             others = events[:i] + events[i + 1 :]
             rank = simplest.index(event.what) if event.what in simplest else len(simplest)
             for what in simplest[:rank]:

@@ -14,7 +14,7 @@ import trio
 from fencecheck.errors import CouldNotRun
 from fencecheck.history import Ended, Head, Landed, Read, Seam
 from fencecheck.interleaving import Event, Outage, Restart
-from fencecheck.run import faults, loops
+from fencecheck.run import deadlock, faults
 from fencecheck.run.kit import Kit
 from fencecheck.run.simulate import Runner
 
@@ -326,7 +326,7 @@ def test_a_cancelled_task_that_is_awaited_is_an_exception_like_any_other(runtime
 @virtual
 @pytest.mark.parametrize("seconds", [0.0, 1.0])
 def test_polling_for_what_never_comes_is_stuck(runtime: str, seconds: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loops, "MOST_STEPS", 3_000)
+    monkeypatch.setattr(deadlock, "MOST_STEPS", 3_000)
     torn_down: list[bool] = []
 
     async def body(io: Face) -> None:

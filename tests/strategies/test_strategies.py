@@ -32,6 +32,8 @@ NAMES = {name: getattr(fencecheck, name) for name in ("Action", "Event", "Interl
 ONE_KIND: dict[str, Callable[[Scenario], st.SearchStrategy[Any]]] = {
     "update": fst.updates,
     "deliver": fst.deliveries,
+    "switch": fst.switches,
+    "advance": fst.advances,
     "outage": fst.outages,
     "restore": fst.restores,
     "missing-parent": fst.missing_parents,
@@ -74,7 +76,7 @@ def test_drawn_names_are_those_of_the_scenario(interleaving: Interleaving) -> No
         "owner": tuple(WORLD.owners),
         "tool": ("deliver",),
         "agent": WORLD.agents,
-        "task": WORLD.tasks,
+        "task": (*WORLD.tasks, *range(4)),
         "place": (*range(2 * WORLD.depth + 2 + 1), *KEYS),
     }
     for event in interleaving.events:

@@ -106,6 +106,10 @@ class _Header(Struct, omit_defaults=True, forbid_unknown_fields=True):
     timers: tuple[int, ...] = ()
 
 
+_ALIKE = ("dropped", "own_store", "lines", "waiting", "timers")
+"""The fields of a history that its header has under the same names, the last of both."""
+
+
 class _RecordLine(Record, frozen=True, tag="record", omit_defaults=True, forbid_unknown_fields=True):
     """A record as a line of a history."""
 
@@ -153,11 +157,7 @@ def encode_history(history: History) -> bytes:
         history.versions,
         len(history.records),
         len(history.entries),
-        history.dropped,
-        history.own_store,
-        history.lines,
-        history.waiting,
-        history.timers,
+        *(getattr(history, field) for field in _ALIKE),
     )
     records = [_RecordLine(**{**asdict(record), "value": _plain(record.value)}) for record in history.records.values()]
     entries = [_storable(entry) if type(entry) is Act else entry for entry in history.entries]
@@ -193,11 +193,7 @@ def decode_history(data: Data, *, name: str = "the history") -> History:
         stored[header.records :],
         {record.id: record for record in records},
         header.versions,
-        header.dropped,
-        header.own_store,
-        header.lines,
-        header.waiting,
-        header.timers,
+        *(getattr(header, field) for field in _ALIKE),
     )
 
 

@@ -106,8 +106,7 @@ class _Header(Struct, omit_defaults=True, forbid_unknown_fields=True):
     timers: tuple[int, ...] = ()
 
 
-_ALIKE = ("dropped", "own_store", "lines", "waiting", "timers")
-"""The fields of a history that its header has under the same names, the last of both."""
+_ALIKE = ("dropped", "own_store", "lines", "waiting", "timers")  # the last fields of a history, and of its header
 
 
 class _RecordLine(Record, frozen=True, tag="record", omit_defaults=True, forbid_unknown_fields=True):

@@ -10,6 +10,7 @@ from fencecheck.history import Derive, Head, Pause, Read, Seam
 from fencecheck.model import Record
 from fencecheck.run import tools
 from fencecheck.run.kit import _AGENT, _HOOK
+from fencecheck.run.world import handed_out
 
 if TYPE_CHECKING:
     from fencecheck.run.kit import Kit
@@ -26,11 +27,20 @@ class AioPorts:
     async def read(self, key: str, *, timeout: float | None = None, via: Callable[[], Any] | None = None) -> Any:
         """As `Kit.read`."""
         agent = await self._enter("read", key)
+        kit, world = self._kit, self._kit._world
+        if via is None and not world.modes and not world.lost and not kit._own_store and key in world.heads:
+            id = world.memory[agent, key] = world.heads[key]
+            kit._log.append(Read(agent, key, id, "ok", kit._in_event))
+            return handed_out(world.records[id])
         return await self._drive(self._kit._ask(Read, agent, key, timeout, via))
 
     async def head(self, key: str, *, timeout: float | None = None, via: Callable[[], Any] | None = None) -> Any:
         """As `Kit.head`."""
         agent = await self._enter("head", key)
+        kit, world = self._kit, self._kit._world
+        if via is None and not world.modes and not kit._own_store and key in world.heads:
+            kit._log.append(Head(agent, key, world.heads[key], "ok", kit._in_event))
+            return world.heads[key]
         return await self._drive(self._kit._ask(Head, agent, key, timeout, via))
 
     async def memory(self, key: str, *, via: Callable[[], Any] | None = None) -> Any:

@@ -329,7 +329,7 @@ def _takes_scenario(system: SystemLike) -> bool:
 
 
 async def _maybe(answer: Any) -> Any:
-    return await answer if inspect.isawaitable(answer) else answer
+    return await answer if answer is not None and inspect.isawaitable(answer) else answer
 
 
 def _inside_groups(error: BaseException, halts: tuple[type[BaseException], ...]) -> BaseException:

@@ -45,6 +45,7 @@ class _Handle(asyncio.Handle):
     """A callback to be run: as asyncio's own, made without looking whether the loop is in debug mode."""
 
     __slots__ = ()
+    _repr = _source_traceback = None  # of debug mode only
 
     def __init__(self, callback: Callable[..., Any], args: Any, loop: VirtualLoop, context: Context | None) -> None:
         self._context = copy_context() if context is None else context
@@ -52,8 +53,6 @@ class _Handle(asyncio.Handle):
         self._callback: Callable[..., Any] | None = callback
         self._args = args
         self._cancelled = False
-        self._repr = None
-        self._source_traceback = None
 
 
 class VirtualLoop(asyncio.AbstractEventLoop):
@@ -132,6 +131,8 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         asyncio._set_running_loop(self)
         try:
             while not self._stopping:
+                if not self._ready:
+                    self._idle()
                 self._pass()
         finally:
             self._running = self._stopping = False
@@ -139,15 +140,15 @@ class VirtualLoop(asyncio.AbstractEventLoop):
             sys.set_asyncgen_hooks(*hooks)
 
     def _pass(self) -> None:
-        """Runs the callbacks that are ready now, or else finds something that can go on."""
-        ready = self._ready
-        if not ready:
-            self._idle()
+        """Runs the callbacks that are ready now."""
         self._passes += 1
         if self._passes > deadlock.MOST_STEPS:
             self._passes = 0
             raise deadlock.endless()
-        for _ in range(len(ready)):
+        ready = self._ready
+        left = len(ready)
+        while left:
+            left -= 1
             handle = ready.popleft()
             if not handle._cancelled:
                 handle._run()
@@ -172,7 +173,8 @@ class VirtualLoop(asyncio.AbstractEventLoop):
     def _answer(self, line: Line) -> bool:
         """Answers one of the calls that wait. False: none does any more, or time passes first."""
         waiting = line.waiting
-        gone = [lane for lane, call in waiting.items() if call[0].done()]  # cancelled as they waited
+        # cancelled as they waited
+        gone = [lane for lane, call in waiting.items() if call[0].done()]
         for lane in gone:
             del waiting[lane]
         if not waiting:

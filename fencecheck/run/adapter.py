@@ -84,7 +84,6 @@ OPTIONAL = ("publish", "true_head", "remove", "deliver", "replan", "restart", "l
 UNSCHEDULED: dict[str, str] = {
     "sync": "its runtime is sync",
     "asyncio-native": "the stock event loop has an order of its own",
-    "trio": "not on trio yet",
 }
 """Runtimes in which no event says who is answered first or lets time pass, and why not."""
 

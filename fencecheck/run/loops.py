@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Union
 
 from fencecheck.errors import CouldNotRun
 from fencecheck.run.asyncio_ import AsyncioVirtual
 from fencecheck.run.native import AsyncioNative
-from fencecheck.run.trio_ import Trio
 
-Runtime = AsyncioVirtual | AsyncioNative | Trio
+if TYPE_CHECKING:
+    from fencecheck.run.trio_ import Trio
+
+Runtime = Union[AsyncioVirtual, AsyncioNative, "Trio"]
 
 
 def runtime(name: str, wait_s: float) -> Runtime:
@@ -25,13 +27,11 @@ def runtime(name: str, wait_s: float) -> Runtime:
             f"a system of runtime {name!r} gets a loop of its own, which cannot run inside another: call it from a plain function, "
             "not from an async one"
         )
-    kinds: dict[str, Any] = {
-        "asyncio": AsyncioVirtual,
-        "asyncio-native": AsyncioNative,
-        "trio": Trio,
-    }
-    made: Runtime = kinds[name](wait_s)
-    return made
+    if name == "trio":
+        from fencecheck.run.trio_ import Trio
+
+        return Trio(wait_s)
+    return AsyncioVirtual(wait_s) if name == "asyncio" else AsyncioNative(wait_s)
 
 
 def _inside_loop(name: str) -> bool:

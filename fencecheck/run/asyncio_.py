@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Any, NoReturn
 
 from fencecheck.errors import CouldNotRun
-from fencecheck.run.deadlock import Deadlock
+from fencecheck.run.deadlock import Deadlock, waits_for_loop
 from fencecheck.run.line import IN_EVENT, Line
 from fencecheck.run.virtual import VirtualLoop, lane_of
 
@@ -148,11 +148,7 @@ def cancel(loop: asyncio.AbstractEventLoop, tasks: Callable[[], Any], kept: set[
             cancelled[task] = cancelled.get(task, 0) + 1
             if cancelled[task] > MOST_CANCELS:
                 name = getattr(task.get_coro(), "__qualname__", task.get_name())
-                raise CouldNotRun(f"{name} was left running by run() and swallows its cancellation: let CancelledError end it")
+                who = "run()" if name.startswith("Runner.") else f"{name} was left running by run() and"
+                raise CouldNotRun(f"{who} swallows its cancellation: let CancelledError end it")
             task.cancel()
         loop.run_until_complete(asyncio.wait(left, timeout=1.0))
-
-
-def waits_for_loop(wait_s: float) -> CouldNotRun:
-    """What is said where work for a thread does not end within `wait_s` real seconds."""
-    return CouldNotRun(f"a function given to a thread did not return within {wait_s:g} s: it may wait for the event loop")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
+
+from fencecheck.errors import CouldNotRun
 
 MOST_STEPS = 100_000
 """Passes of the event loop after which an episode is endless: its points are capped long before."""
@@ -44,12 +46,39 @@ def _who(lane: int, name: str) -> str:
 
 def _where(coro: Any) -> str:
     """The innermost function of the system in which a coroutine stands, and what it awaits there: `Event.wait in ask, agent.py:12`."""
-    inner, own = "", ""
+    awaited, own = "", ""
     for name, file, line in frames(coro):
-        inner = name
-        if not (file.startswith(_OURS) or "/asyncio/" in file or "/trio/" in file):
-            own = f"{name}, {Path(file).name}:{line}"
-    return own if not inner or own.startswith(f"{inner},") else f"{inner} in {own}" if own else inner
+        if not _is_loop(file):
+            awaited, own = "", f"{name}, {Path(file).name}:{line}"
+        elif awaited in ("", "wrapper") or awaited.endswith(".__aenter__"):
+            awaited = name
+    if awaited.endswith(".__aexit__"):
+        awaited = f"the end of {awaited.removesuffix('.__aexit__').removesuffix('Manager')}"
+    return f"{awaited} in {own}" if awaited and own else awaited or own
+
+
+def _is_loop(file: str) -> bool:
+    return file.startswith(_OURS) or "/asyncio/" in file or "/trio/" in file
+
+
+def real_io(coros: Iterable[Any]) -> CouldNotRun | None:
+    """What is said where a task waits for a socket, a file or a process, which a loop in virtual time never hears of."""
+    for coro in coros:
+        if any(_is_loop(file) and name in ("wait_readable", "wait_writable") for name, file, _ in frames(coro)):
+            return CouldNotRun(
+                f"{_where(coro)} is real I/O, which takes real time: let the port do it (via=) in a function that needs no loop"
+            )
+    return None
+
+
+def stopped() -> CouldNotRun:
+    """What is said where the system stops the loop that it runs on."""
+    return CouldNotRun("the system calls stop() of the event loop on which the episode runs: return from run() instead")
+
+
+def waits_for_loop(wait_s: float) -> CouldNotRun:
+    """What is said where work for a thread does not end within `wait_s` real seconds."""
+    return CouldNotRun(f"a function given to a thread did not return within {wait_s:g} s: it may wait for the event loop")
 
 
 def frames(coro: Any) -> Iterator[tuple[str, str, int]]:

@@ -22,7 +22,7 @@ def runtime(name: str, wait_s: float) -> Runtime:
     Raises:
         CouldNotRun: this is called by what runs on such a loop itself.
     """
-    if _inside_loop(name):
+    if inside_loop(name):
         raise CouldNotRun(
             f"a system of runtime {name!r} gets a loop of its own, which cannot run inside another: call it from a plain function, "
             "not from an async one"
@@ -34,7 +34,7 @@ def runtime(name: str, wait_s: float) -> Runtime:
     return AsyncioVirtual(wait_s) if name == "asyncio" else AsyncioNative(wait_s)
 
 
-def _inside_loop(name: str) -> bool:
+def inside_loop(name: str) -> bool:
     """Whether a loop of that kind runs on this thread already."""
     if name != "trio":
         return asyncio._get_running_loop() is not None

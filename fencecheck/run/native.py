@@ -9,7 +9,7 @@ from typing import Any
 
 from fencecheck.errors import CouldNotRun
 from fencecheck.run.asyncio_ import cancel
-from fencecheck.run.deadlock import Deadlock
+from fencecheck.run.deadlock import Deadlock, stopped
 
 Main = Callable[[], Coroutine[Any, Any, Any]]
 
@@ -44,8 +44,13 @@ class AsyncioNative:
             return answer
 
         loop = self._loop = self._loop or asyncio.new_event_loop()
+        task = loop.create_task(bounded())
         try:
-            return loop.run_until_complete(bounded())
+            return loop.run_until_complete(task)
+        except RuntimeError:
+            if task.done():
+                raise
+            raise stopped() from None
         finally:
             left = asyncio.all_tasks(loop)
             if keep:

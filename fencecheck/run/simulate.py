@@ -17,7 +17,7 @@ from fencecheck.run.deadlock import Deadlock
 from fencecheck.run.faults import EpisodeOver, Overdue, Restarted
 from fencecheck.run.kit import _AGENT, Kit
 from fencecheck.run.landing import Anchored, Landing
-from fencecheck.run.loops import runtime
+from fencecheck.run.loops import inside_loop, runtime
 from fencecheck.run.raised import place, said
 from fencecheck.run.watchdog import Watchdog
 from fencecheck.run.world import Prepared, World
@@ -285,7 +285,7 @@ class Runner:
     def _is_not_of(self, system: AgentSystem, error: BaseException) -> bool:
         """Whether it means more than that the run has ended: an interrupt, an exit, what pytest raises, a coroutine that is closed."""
         meant = isinstance(error, KeyboardInterrupt | SystemExit) or type(error).__module__.startswith("_pytest.")
-        return meant or (isinstance(error, GeneratorExit) and system.runtime != "sync")
+        return meant or (isinstance(error, GeneratorExit) and system.runtime != "sync" and not inside_loop(system.runtime))
 
     def refuse_changes(self) -> None:
         """Says that the system changed its scenario, which all episodes share.

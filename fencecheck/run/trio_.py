@@ -6,7 +6,6 @@ from collections.abc import Callable, Coroutine
 from typing import Any, NoReturn
 
 from fencecheck.errors import CouldNotRun
-from fencecheck.run.asyncio_ import waits_for_loop
 from fencecheck.run.line import IN_EVENT, Line
 
 try:
@@ -95,8 +94,8 @@ class Trio:
             trio.run(root, clock=Clock(turns), instruments=[turns])
         except BaseException as error:
             failed = failed or error
-        if turns.late:
-            raise waits_for_loop(self._wait_s)
+        if turns.refused is not None:
+            raise turns.refused
         if turns.over is not None:
             raise turns.over
         if failed is not None:

@@ -19,13 +19,17 @@ from typing import Any
 import outcome
 import trio
 
+from fencecheck.errors import CouldNotRun
 from fencecheck.run import deadlock
-from fencecheck.run.deadlock import Deadlock
+from fencecheck.run.deadlock import Deadlock, waits_for_loop
+from fencecheck.run.faults import EpisodeOver
 from fencecheck.run.line import Line
 
 _TO_THREAD = trio.to_thread.run_sync.__globals__
 MOST_LAST_STEPS = 10_000
-"""Steps that the tasks of an episode that is over may take to end."""
+"""Steps that the tasks of an episode that is over may take to end, each time."""
+MOST_ENDS = 20
+"""How often it is tried to end a run."""
 
 
 class Clock(trio.abc.Clock):
@@ -66,13 +70,13 @@ class Turns(trio.abc.Instrument):
     Attributes:
         lanes: the tasks that live to their numbers, in the order in which they were spawned.
         over: what ended the run before its time.
-        late: whether that is a thread that did not return.
+        refused: the same, where the system cannot be run here.
     """
 
     def __init__(self, line: Line | None, wait_s: float) -> None:
         self.lanes: dict[trio.lowlevel.Task, int] = {}
         self.over: Deadlock | None = None
-        self.late = False
+        self.refused: CouldNotRun | None = None
         self.scope: trio.CancelScope | None = None
         self._line, self._wait_s = line, wait_s
         self._inner: dict[trio.lowlevel.Task, Coroutine[Any, Any, Any]] = {}
@@ -83,9 +87,12 @@ class Turns(trio.abc.Instrument):
         self._woken: list[trio.lowlevel.Task] = []
         self._held: set[trio.lowlevel.Task] = set()  # are ready, and it is not their turn
         self._let_go: trio.lowlevel.Task | None = None
+        self._stepping: trio.lowlevel.Task | None = None
         self._thread_of: trio.lowlevel.Task | None = None
         self._thread_since = 0.0
         self._steps = 0
+        self._ends = 0  # how often it was tried to end the run
+        self._doomed: set[trio.lowlevel.Task] = set()  # in which it is raised that the episode is over
 
     # -- what trio says ----------------------------------------------------------------------------------------------
 
@@ -120,6 +127,9 @@ class Turns(trio.abc.Instrument):
                 if self._order[0] is not task or self._thread_of is not None:
                     self._held.add(task)
                     await trio.lowlevel.wait_task_rescheduled(_stays)
+                if task in self._doomed:
+                    self._doomed.remove(task)
+                    step, value = inner.throw, EpisodeOver(str(self.over))
                 try:
                     trap = step(value)
                 except StopIteration as end:
@@ -149,6 +159,7 @@ class Turns(trio.abc.Instrument):
         """The task whose turn it was goes to sleep, or ended."""
         self._order.popleft()
         self._asleep[task] = next(self._sleeps)
+        self._stepping = task
         self._line_up()
         abort = getattr(trap, "abort_func", None)
         if abort is not None and abort.__globals__ is _TO_THREAD:  # work for a thread is one step: nobody goes on beside it
@@ -156,6 +167,7 @@ class Turns(trio.abc.Instrument):
         self._steps += 1
         if self._steps > deadlock.MOST_STEPS:
             self._end(deadlock.endless())
+        self._stepping = None
         self._release()
 
     def _release(self) -> None:
@@ -184,25 +196,39 @@ class Turns(trio.abc.Instrument):
 
     def _for_thread(self) -> float:
         left_s = self._thread_since + self._wait_s - time.perf_counter()
-        if left_s <= 0 and not self.late:
-            self.late = True
+        if left_s > 0:
+            return left_s
+        if self.refused is None:
+            self.refused = waits_for_loop(self._wait_s)
             self._end(Deadlock())
-        return left_s if left_s > 0 else self._wait_s
+        return self._wait_s
 
     def _end(self, over: Deadlock) -> None:
-        """Cancels what is left. What goes on for all that is given up, with the whole run.
+        """Ends what is left: cancels it, then raises inside each task that goes on for all that, then gives the whole run up.
 
         Raises:
-            Deadlock: it was cancelled before.
+            Deadlock: the run is given up.
         """
-        if self.over is not None:
-            raise self.over
         assert self.scope is not None
-        self.over, self._steps = over, deadlock.MOST_STEPS - MOST_LAST_STEPS
-        self.scope.cancel()
+        self.over = self.over or over
+        self._steps = deadlock.MOST_STEPS - MOST_LAST_STEPS
+        self._ends += 1
+        if self._ends == 1:
+            self.scope.cancel()
+        elif self._ends > MOST_ENDS:
+            raise self.over
+        else:
+            ready = {*self._order, *self._woken}
+            # a task whose nursery is not empty has to wait for that
+            childless = [task for task in self.lanes if not any(nursery.child_tasks for nursery in task.child_nurseries)]
+            self._doomed.update(childless)
+            for task in childless:
+                if task not in ready and task is not self._stepping:
+                    trio.lowlevel.reschedule(task)
 
     def _told(self) -> Deadlock:
         left = [(lane, task.name.rpartition(".")[2], self._inner[task]) for task, lane in self.lanes.items()]
+        self.refused = deadlock.real_io(coro for _, _, coro in left)
         return deadlock.told(left, self._line.hanging if self._line is not None else {})
 
 

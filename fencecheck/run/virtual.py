@@ -94,6 +94,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
 
         Raises:
             Deadlock: nothing can go on.
+            CouldNotRun: the system stopped the loop.
         """
         self._refuse_nesting()
         task = future if asyncio.isfuture(future) else self.create_task(future)
@@ -104,7 +105,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         finally:
             task.remove_done_callback(_stop)
         if not task.done():
-            raise RuntimeError("Event loop stopped before Future completed.")
+            raise deadlock.stopped()
         return task.result()
 
     def run_forever(self) -> None:

@@ -1,6 +1,6 @@
 """Systems in which many tasks use all that waits and wakes, and what 1,000 random episodes of them are, as one digest.
 
-    python -m tests.run.busy asyncio
+python -m tests.run.busy asyncio
 """
 
 from __future__ import annotations
@@ -39,6 +39,9 @@ class OnAsyncio(AgentSystem):
                     group.create_task(self.waits(name))
                 for name in "def":
                     group.create_task(self.is_cancelled(name))
+                for name in "gh":
+                    group.create_task(self.chats(name))
+                group.create_task(self.ticks())
                 group.create_task(self.feeds())
                 group.create_task(self.fails())
         except* LookupError:
@@ -62,6 +65,14 @@ class OnAsyncio(AgentSystem):
             await asyncio.Event().wait()
         finally:
             await asyncio.shield(asyncio.create_task(self.point(f"{name} ends")))
+
+    async def chats(self, name: str) -> None:
+        for number in range(4):
+            await self.point(f"{name}{number}")
+
+    async def ticks(self) -> None:
+        for _ in range(20):
+            await asyncio.sleep(0.2)
 
     async def feeds(self) -> None:
         self.event.set()
@@ -91,6 +102,9 @@ class OnTrio(AgentSystem):
                     nursery.start_soon(self.waits, name)
                 for name in "def":
                     nursery.start_soon(self.is_cancelled, name)
+                for name in "gh":
+                    nursery.start_soon(self.chats, name)
+                nursery.start_soon(self.ticks)
                 nursery.start_soon(self.feeds)
                 nursery.start_soon(self.fails)
         except* LookupError:
@@ -117,6 +131,14 @@ class OnTrio(AgentSystem):
             with trio.CancelScope(shield=True):
                 await self.point(f"{name} ends")
 
+    async def chats(self, name: str) -> None:
+        for number in range(4):
+            await self.point(f"{name}{number}")
+
+    async def ticks(self) -> None:
+        for _ in range(20):
+            await trio.sleep(0.2)
+
     async def feeds(self) -> None:
         self.event.set()
         for word in ("one", "two", "three"):
@@ -136,7 +158,7 @@ SYSTEMS = {"asyncio": OnAsyncio, "trio": OnTrio}
 def random_events(seed: int) -> tuple[Event, ...]:
     """Up to six switches, advances and updates."""
     chance = random.Random(seed)
-    kinds: tuple[Any, ...] = (*(Switch(task) for task in range(14)), *[Advance()] * 14, Update(X))
+    kinds: tuple[Any, ...] = (*(Switch(task) for task in range(1, 17)), *[Advance()] * 14, *[Update(X)] * 4)
     return tuple(sorted((Event(chance.randrange(24), chance.choice(kinds)) for _ in range(chance.randrange(7))), key=lambda e: e.at))
 
 

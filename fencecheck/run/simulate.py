@@ -38,6 +38,7 @@ class Runner:
         kinds: the kinds of event that the system can receive.
         missing: the other kinds, each with the hook that would enable it.
         crashed_at: where the last crash was raised, as `file:line`.
+        outside: what it asks past its ports, where that was listened for.
 
     Raises:
         BadInput: the adapter cannot be used, with one sentence that says why.
@@ -56,7 +57,7 @@ class Runner:
         self.own_store = has_own_store(self._probe)
         self.missing = missing_hooks(self._probe)
         self.kinds = tuple(kind for kind in KINDS if kind not in self.missing)
-        self.crashed_at = ""
+        self.crashed_at = self.outside = ""
         self._given = replace(self.scenario)  # has mappings of its own
         self._scheduled = "switch" in self.kinds
         self._prepared = Prepared(self.scenario)

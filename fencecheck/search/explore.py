@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import seed as seeded
 from hypothesis.errors import HypothesisWarning
 
-from fencecheck.interleaving import TURNS, Event, Interleaving
+from fencecheck.interleaving import Event, Interleaving
 from fencecheck.judge import Finding, Level, counts_at, judge
 from fencecheck.run.simulate import Runner
 from fencecheck.search.placing import asks_declared, every, push_right
@@ -104,8 +104,7 @@ class _Hunt:
         fired = self.runner.run(dropped, events).fired
         if self._fails(dropped, fired):
             events = self._simplified(dropped, fired)
-            turns = any(isinstance(event.what, TURNS) for event in events)  # which depend on the order of all that runs
-            pushed = events if turns else push_right(self.runner.run(dropped, events), events)
+            pushed = push_right(self.runner.run(dropped, events), events)
             events = pushed if self._fails(dropped, pushed) else events
         self.tally.shown[finding.code] = Shown(finding, dropped, events)
 
@@ -117,10 +116,8 @@ class _Hunt:
 
         Hypothesis changes what an event is and where it lands one at a time, and so stops where both would have to change at once.
         """
-        simplest = every(self.runner.scenario, self.runner.kinds, self.runner.horizon)
+        simplest = every(self.runner.scenario, self.runner.kinds, self.runner.horizon, tasks=self.runner.lanes)
         for i, event in enumerate(events):
-            if isinstance(event.what, TURNS):
-                continue
             others = events[:i] + events[i + 1 :]
             rank = simplest.index(event.what) if event.what in simplest else len(simplest)
             for what in simplest[:rank]:

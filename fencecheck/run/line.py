@@ -71,6 +71,11 @@ class Line:
             first = chosen
         return waiting.pop(first)[0], point
 
+    def forget_cancelled(self) -> None:
+        """Takes out of the line the calls that were cancelled as they waited."""
+        for lane in [lane for lane, call in self.waiting.items() if call[0].done()]:
+            del self.waiting[lane]
+
     def forget(self, point: int) -> None:
         """Points from this one on come again, after a restart."""
         for noted in (self.choices, self.timers):

@@ -42,17 +42,13 @@ class LaneTask(asyncio.Task[Any]):
 
 
 class _Handle(asyncio.Handle):
-    """A callback to be run: as asyncio's own, made without looking whether the loop is in debug mode."""
+    """A callback to be run: as asyncio's own, filled in by `call_soon`, which need not look whether the loop is in debug mode."""
 
     __slots__ = ()
     _repr = _source_traceback = None  # of debug mode only
 
-    def __init__(self, callback: Callable[..., Any], args: Any, loop: VirtualLoop, context: Context | None) -> None:
-        self._context = copy_context() if context is None else context
-        self._loop = loop
-        self._callback: Callable[..., Any] | None = callback
-        self._args = args
-        self._cancelled = False
+    def __init__(self) -> None:
+        """Has nothing in it yet."""
 
 
 class VirtualLoop(asyncio.AbstractEventLoop):
@@ -150,12 +146,18 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         left = len(ready)
         while left:
             left -= 1
-            handle = ready.popleft()
-            if not handle._cancelled:
-                handle._run()
+            handle: Any = ready.popleft()
+            if handle._cancelled:
+                continue
+            try:  # as Handle._run() does it
+                handle._context.run(handle._callback, *handle._args)
+            except (SystemExit, KeyboardInterrupt):
+                raise
+            except BaseException as error:
+                self.call_exception_handler({"message": "Exception in callback", "exception": error, "handle": handle})
 
     def _idle(self) -> None:
-        """Nobody can go on by himself: answers a call, or lets time pass.
+        """Nobody can go on by himself: answers one of the calls that wait, or lets time pass.
 
         Raises:
             Deadlock: no call waits, and no timer is set.
@@ -163,28 +165,20 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         timers, line = self._timers, self.line
         while timers and timers[0][2]._cancelled:
             heapq.heappop(timers)
-        if line is not None and line.waiting and not (line.in_event and timers) and self._answer(line):
-            return
+        if line is not None and line.waiting and not (line.in_event and timers):
+            for call in line.waiting.values():
+                if call[0].done():
+                    line.forget_cancelled()
+                    break
+            answered = line.next(bool(timers)) if line.waiting else None
+            if answered is not None:
+                answered[0].set_result(answered[1])
+                return
         if not timers:
             raise self._deadlock()
         self.now = max(self.now, timers[0][0])
         while timers and timers[0][0] <= self.now:
             self._ready.append(heapq.heappop(timers)[2])
-
-    def _answer(self, line: Line) -> bool:
-        """Answers one of the calls that wait. False: none does any more, or time passes first."""
-        waiting = line.waiting
-        # cancelled as they waited
-        gone = [lane for lane, call in waiting.items() if call[0].done()]
-        for lane in gone:
-            del waiting[lane]
-        if not waiting:
-            return False
-        answered = line.next(bool(self._timers))
-        if answered is None:
-            return False
-        answered[0].set_result(answered[1])
-        return True
 
     def _deadlock(self) -> Deadlock:
         left = [(lane_of(task), task.get_name(), task.get_coro()) for task in self.tasks if not task.done()]
@@ -218,9 +212,11 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         """Runs `callback` after all that is ready."""
         if self._closed:
             raise RuntimeError("Event loop is closed")
-        handle = _Handle(callback, args, self, context)
+        handle: Any = _Handle()
+        handle._context = copy_context() if context is None else context
+        handle._loop, handle._callback, handle._args, handle._cancelled = self, callback, args, False
         self._ready.append(handle)
-        return handle
+        return handle  # type: ignore[no-any-return]
 
     call_soon_threadsafe = call_soon  # type: ignore[assignment]
 

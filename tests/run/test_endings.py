@@ -289,6 +289,28 @@ def test_up_to_the_cap_restarts_run_again(number: int) -> None:
     assert history.ended.how == ("returned" if number < MOST_RESTARTS else "stuck")
 
 
+@each_runtime
+def test_a_generator_exit_of_the_system_itself_is_a_crash(runtime: str) -> None:
+    async def body(io: Face) -> None:
+        raise GeneratorExit("theirs")
+
+    assert run(body, runtime).ended == Ended("crashed", "GeneratorExit: theirs")
+
+
+@pytest.mark.parametrize("runtime", ["asyncio", "asyncio-native"])
+def test_a_system_that_stops_its_loop_could_not_run(runtime: str) -> None:
+    import asyncio
+
+    async def body(io: Face) -> None:
+        asyncio.get_running_loop().stop()
+        await asyncio.sleep(0)
+
+    with Runner(system(body, runtime)) as runner:
+        for _ in range(2):
+            with pytest.raises(CouldNotRun, match=r"^the system calls stop\(\) of the event loop"):
+                runner.run()
+
+
 @pytest.mark.parametrize("runtime", ["asyncio", "trio"])
 def test_a_restart_out_of_a_task_group_runs_again(runtime: str) -> None:
     import asyncio

@@ -51,7 +51,7 @@ def _where(coro: Any) -> str:
         if not _is_loop(file):
             awaited, own = "", f"{name}, {Path(file).name}:{line}"
         elif awaited in ("", "wrapper") or awaited.endswith(".__aenter__"):
-            awaited = name
+            awaited = name.lstrip("_")
     if awaited.endswith(".__aexit__"):
         awaited = f"the end of {awaited.removesuffix('.__aexit__').removesuffix('Manager')}"
     return f"{awaited} in {own}" if awaited and own else awaited or own

@@ -81,7 +81,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         self._factory: Any = None
         self._handler: Any = None
         self._executor: Executor | None = None
-        self._asyncgens: weakref.WeakSet[Any] = weakref.WeakSet()
+        self._asyncgens: weakref.WeakKeyDictionary[Any, None] = weakref.WeakKeyDictionary()  # in the order in which they were begun
 
     # -- running -----------------------------------------------------------------------------------------------------
 
@@ -123,7 +123,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
 
     def _run(self) -> None:
         hooks = sys.get_asyncgen_hooks()
-        sys.set_asyncgen_hooks(firstiter=self._asyncgens.add, finalizer=self._finalize_asyncgen)
+        sys.set_asyncgen_hooks(firstiter=self._begin_asyncgen, finalizer=self._finalize_asyncgen)
         self._running = True
         asyncio._set_running_loop(self)
         try:
@@ -306,8 +306,11 @@ class VirtualLoop(asyncio.AbstractEventLoop):
 
     # -- what is left over -------------------------------------------------------------------------------------------
 
+    def _begin_asyncgen(self, agen: Any) -> None:
+        self._asyncgens[agen] = None
+
     def _finalize_asyncgen(self, agen: Any) -> None:
-        self._asyncgens.discard(agen)
+        self._asyncgens.pop(agen, None)
         if not self._closed:
             self.create_task(agen.aclose())
 

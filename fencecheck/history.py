@@ -144,6 +144,7 @@ class Landed(Struct, tag="landed", repr_omit_defaults=True, forbid_unknown_field
         record: the record that a place in the lineage came to.
         unwound: of a restart that fired, the label of the call that it unwound, which is no entry since it never happened.
         due: of a switch or an advance that fired, the label of the call whose turn it was.
+        runs: of a switch that fired, the function that the task which goes first runs.
     """
 
     at: int
@@ -153,6 +154,7 @@ class Landed(Struct, tag="landed", repr_omit_defaults=True, forbid_unknown_field
     record: str | None = None
     unwound: str | None = None
     due: str | None = None
+    runs: str | None = None
 
 
 class Truth(Struct, gc=False, tag="truth", repr_omit_defaults=True, forbid_unknown_fields=True, omit_defaults=True):

@@ -174,7 +174,8 @@ def _place(names: Names, place: int | str, entry: Landed) -> str:
 
 
 def _switch(names: Names, what: Switch, entry: Landed) -> str:
-    return f"{task_name(what.task)} goes first" + (f", ahead of {clean(entry.due)}" if entry.due else "")
+    runs = f" ({clean(entry.runs)})" if entry.runs else ""
+    return f"{task_name(what.task)}{runs} goes first" + (f", ahead of {clean(entry.due)}" if entry.due else "")
 
 
 def _advance(names: Names, what: Advance, entry: Landed) -> str:

@@ -34,6 +34,11 @@ class AsyncioLine(Line):
         waiting[lane] = (future, port, about)
         return future
 
+    def function_of(self, lane: int) -> str:
+        """The name of the function that the task `lane` runs."""
+        coro = self.loop.tasks[lane].get_coro()
+        return str(getattr(coro, "__qualname__", coro)).rpartition("<locals>.")[2]
+
     async def _elsewhere(self) -> int:
         """On a loop of the system's own, in a thread of its own."""
         await asyncio.sleep(0)

@@ -189,7 +189,8 @@ class Landing:
         for what in due:
             if type(what) is Switch:
                 fired = chosen == first != what.task and what.task in waiting
-                self.log.append(Landed(point, what, fired, due=label if fired else None))
+                runs = self.kit._line.function_of(what.task) if fired else None
+                self.log.append(Landed(point, what, fired, due=label if fired else None, runs=runs))
                 chosen = what.task if fired else chosen
         return chosen
 

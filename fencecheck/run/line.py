@@ -71,6 +71,10 @@ class Line:
             first = chosen
         return waiting.pop(first)[0], point
 
+    def function_of(self, lane: int) -> str:
+        """The name of the function that the task `lane` runs."""
+        raise NotImplementedError
+
     def forget_cancelled(self) -> None:
         """Takes out of the line the calls that were cancelled as they waited."""
         for lane in [lane for lane, call in self.waiting.items() if call[0].done()]:

@@ -41,6 +41,10 @@ class TrioLine(Line):
         waiting[lane] = (task, port, about)
         return await trio.lowlevel.wait_task_rescheduled(leave)
 
+    def function_of(self, lane: int) -> str:
+        """The name of the function that the task `lane` runs."""
+        return self.turns.function_of(lane)
+
     async def hang(self, what: str) -> NoReturn:
         """Waits for ever, and says for what."""
         lane = self.turns.lanes.get(trio.lowlevel.current_task(), 0)

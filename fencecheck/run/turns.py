@@ -115,6 +115,11 @@ class Turns(trio.abc.Instrument):
                 self._thread_of = None
                 self._release()
 
+    def function_of(self, lane: int) -> str:
+        """The name of the function that the task `lane` runs."""
+        task = next(task for task, number in self.lanes.items() if number == lane)
+        return str(getattr(self._inner[task], "__qualname__", task.name)).rpartition("<locals>.")[2]
+
     # -- turns -------------------------------------------------------------------------------------------------------
 
     async def _in_turn(self, task: trio.lowlevel.Task, inner: Coroutine[Any, Any, Any]) -> Any:

@@ -110,7 +110,7 @@ def test_setup_and_teardown_are_called_once_each_however_it_ends(runtime: str, h
     what = {"stuck": Outage("a", "hang"), "restart": Restart("agent")}.get(how)
     events = (Event(0, what),) if what else ()
     hooks = {"setup": setup, "teardown": lambda self: called.append("teardown"), "restart": lambda self: called.append("restart")}
-    history = run(body, runtime, events, halt_exceptions=(Stop,), max_points=10, timeout_s=0.05, **hooks)
+    history = run(body, runtime, events, halt_exceptions=(Stop,), max_points=10, timeout_s=0.05 if how == "stuck" else 30.0, **hooks)
     assert called == ["setup", *(["run"] if how != "restart" else ["run", "restart", "run"]), "teardown"]
     assert history.ended.how == {"halt": "halted", "crash": "crashed", "stuck": "stuck", "points": "stuck"}.get(how, "returned")
 

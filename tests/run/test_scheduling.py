@@ -101,6 +101,15 @@ def test_where_no_scheduler_of_ours_is_nothing_fires(runtime: str) -> None:
     assert landed(history) == [(0, Switch(1), False), (0, Advance(), False)]
 
 
+@scheduled
+def test_a_switch_that_fires_says_which_function_goes_first(runtime: str) -> None:
+    entries = run(three, runtime, (Event(0, Switch(9)), Event(0, Switch(2)))).entries
+    assert [(entry.due, entry.runs) for entry in entries if type(entry) is Landed] == [
+        (None, None),
+        ("point a1", "_awaited" if runtime == "trio" else "twice"),
+    ]
+
+
 # -- advance -----------------------------------------------------------------------------------------------------------------------
 
 

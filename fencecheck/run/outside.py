@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import _socket
 import datetime
+import gc
 import random
 import sys
 import threading
@@ -78,6 +79,8 @@ def listening() -> Iterator[Outside]:
     if sys.getprofile() is not None:
         yield outside
         return
+    collects = gc.isenabled()
+    gc.disable()  # what is called when garbage is collected looks as if the system called it
     sys.setprofile(outside)
     threading.setprofile(outside)
     try:
@@ -85,6 +88,8 @@ def listening() -> Iterator[Outside]:
     finally:
         threading.setprofile(None)
         sys.setprofile(None)
+        if collects:
+            gc.enable()
 
 
 def _asked(function: Any) -> str | None:

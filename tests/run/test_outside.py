@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import datetime
+import gc
 import os
 import random
 import secrets
@@ -134,7 +135,9 @@ def test_a_profiler_of_somebody_else_is_left_alone() -> None:
 def test_nothing_is_left_behind() -> None:
     with listening():
         assert sys.getprofile() is not None
+        assert not gc.isenabled()
     assert sys.getprofile() is threading.getprofile() is None
+    assert gc.isenabled()
 
 
 def test_a_report_tells_the_first_few() -> None:

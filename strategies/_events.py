@@ -159,17 +159,27 @@ def events(
     return events_of(scenario, possible, points, check_assumptions("events", assume_broken), lanes)
 
 
-def events_of(scenario: Scenario, kinds: tuple[str, ...], horizon: int, assume_broken: frozenset[str], tasks: int) -> SearchStrategy[Event]:
-    """The same, of arguments that were checked."""
+def events_of(
+    scenario: Scenario, kinds: tuple[str, ...], horizon: int, assume_broken: frozenset[str], tasks: int, turns: tuple[int, ...] = ()
+) -> SearchStrategy[Event]:
+    """The same, of arguments that were checked.
+
+    Args:
+        turns: points at which it is known that a switch or an advance can fire: every other one is drawn there.
+    """
 
     def of(kind: str) -> SearchStrategy[What]:
         if kind == "switch":
             return switches(scenario, tasks=tasks)
         return outages(scenario, assume_broken=assume_broken) if kind == "outage" else _STRATEGIES[kind](scenario)
 
+    def where(kind: str) -> SearchStrategy[int]:
+        if kind not in ("switch", "advance") or not turns:
+            return st.integers(0, horizon - 1)
+        return st.integers(0, 2 * horizon - 1).map(lambda drawn: drawn if drawn < horizon else turns[drawn % len(turns)])
+
     # What happens is drawn before where: of two interleavings of one size the one with simpler events is simpler, as for exhaust.
-    whats = st.one_of([of(kind) for kind in kinds])
-    return st.tuples(whats, st.integers(0, horizon - 1)).map(lambda drawn: Event(drawn[1], drawn[0]))
+    return st.one_of([st.tuples(of(kind), where(kind)) for kind in kinds]).map(lambda drawn: Event(drawn[1], drawn[0]))
 
 
 def possible_kinds(scenario: Scenario, kinds: tuple[str, ...]) -> tuple[str, ...]:

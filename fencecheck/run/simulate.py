@@ -67,6 +67,7 @@ class Runner:
         self._kit: Kit | None = None
         self._watchdog = Watchdog(self.name, float(self._probe.timeout_s), lambda: self._kit)
         self._lanes = 1
+        self._turns: tuple[int, ...] = ()
         self._hooks_open = callable(getattr(self._probe, "open", None)) or callable(getattr(self._probe, "shutdown", None))
 
     @property
@@ -76,6 +77,7 @@ class Runner:
             history = self.run()
             self._horizon = sum(1 for _ in points(history))
             self._lanes += max((lane for waiting in history.waiting.values() for lane in waiting), default=0)
+            self._turns = tuple(sorted({*history.waiting, *history.timers}))
         return self._horizon
 
     @property
@@ -83,6 +85,12 @@ class Runner:
         """Number of tasks up to the last one whose call waited beside another's in the episode without events."""
         _ = self.horizon
         return self._lanes
+
+    @property
+    def turns(self) -> tuple[int, ...]:
+        """The points at which a switch or an advance can fire in the episode without events."""
+        _ = self.horizon
+        return self._turns
 
     def __enter__(self) -> Runner:
         self._watchdog.start()

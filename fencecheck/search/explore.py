@@ -50,6 +50,7 @@ def explore_into(
         drop_declarations=bool(asks_declared(runner.run())),
         assume_broken=assume_broken,
         tasks=runner.lanes,
+        turns=runner.turns,
     )
 
     @seeded(seed)

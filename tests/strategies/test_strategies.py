@@ -18,7 +18,7 @@ from msgspec.structs import replace
 import fencecheck
 from fencecheck import strategies as fst
 from fencecheck.errors import BadInput
-from fencecheck.interleaving import KINDS, Event, Interleaving, MissingParent, Outage, Update, kind_of
+from fencecheck.interleaving import KINDS, Event, Interleaving, MissingParent, Outage, Switch, Update, kind_of
 from fencecheck.model import Action, Scenario
 from fencecheck.strategies._arguments import KIND_ORDER
 from fencecheck.worlds import world
@@ -261,6 +261,18 @@ def test_interleavings_of_an_open_scenario_are_concrete() -> None:
         assert interleaving.scenario == fst.concrete(OPEN)
 
     closed()
+
+
+def test_switches_are_drawn_where_one_is_known_to_fire_too() -> None:
+    options: dict[str, Any] = {"kinds": ["switch", "update"], "horizon": 3, "tasks": 2, "turns": (7,)}
+    drawn = fst.interleavings(WORLD, **options)
+    found = find(drawn, lambda one: any(event == Event(7, Switch(1)) for event in one.events))
+    assert found.events == (Event(7, Switch(1)),)
+    assert find(drawn, lambda one: any(isinstance(event.what, Switch) for event in one.events)).events == (Event(0, Switch(0)),)
+    with pytest.raises(NoSuchExample):
+        find(drawn, lambda one: any(event.at > 2 and event.at != 7 for event in one.events))
+    with pytest.raises(NoSuchExample):
+        find(drawn, lambda one: any(event.at == 7 and isinstance(event.what, Update) for event in one.events))
 
 
 def test_older_heads_only_if_owners_may_lie() -> None:

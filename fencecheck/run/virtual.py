@@ -81,7 +81,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         self._factory: Any = None
         self._handler: Any = None
         self._executor: Executor | None = None
-        self._asyncgens: weakref.WeakKeyDictionary[Any, None] = weakref.WeakKeyDictionary()  # in the order in which they were begun
+        self._asyncgens: weakref.WeakKeyDictionary[Any, None] | None = None  # in the order in which they were begun
 
     # -- running -----------------------------------------------------------------------------------------------------
 
@@ -307,17 +307,20 @@ class VirtualLoop(asyncio.AbstractEventLoop):
     # -- what is left over -------------------------------------------------------------------------------------------
 
     def _begin_asyncgen(self, agen: Any) -> None:
+        if self._asyncgens is None:
+            self._asyncgens = weakref.WeakKeyDictionary()
         self._asyncgens[agen] = None
 
     def _finalize_asyncgen(self, agen: Any) -> None:
-        self._asyncgens.pop(agen, None)
+        if self._asyncgens is not None:
+            self._asyncgens.pop(agen, None)
         if not self._closed:
             self.create_task(agen.aclose())
 
     async def shutdown_asyncgens(self) -> None:
         """Closes the asynchronous generators that were begun and not ended."""
-        left = list(self._asyncgens)
-        self._asyncgens.clear()
+        left = list(self._asyncgens or ())
+        self._asyncgens = None
         await asyncio.gather(*[agen.aclose() for agen in left], return_exceptions=True)
 
     def left(self) -> list[asyncio.Task[Any]]:

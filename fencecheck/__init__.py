@@ -12,6 +12,7 @@ __version__ = "0.1.0"
 
 _WHERE = {
     "Action": "model",
+    "Advance": "interleaving",
     "AgentSystem": "run.adapter",
     "CorruptParent": "interleaving",
     "Deliver": "interleaving",
@@ -26,6 +27,7 @@ _WHERE = {
     "Restart": "interleaving",
     "Restore": "interleaving",
     "Scenario": "model",
+    "Switch": "interleaving",
     "ToolFault": "interleaving",
     "Update": "interleaving",
     "check": "search.check",
@@ -40,6 +42,7 @@ _MODULES = {"codec", "errors", "faults", "fence", "judge", "mutants", "strategie
 if TYPE_CHECKING:
     from fencecheck import faults as faults
     from fencecheck.history import History as History
+    from fencecheck.interleaving import Advance as Advance
     from fencecheck.interleaving import CorruptParent as CorruptParent
     from fencecheck.interleaving import Deliver as Deliver
     from fencecheck.interleaving import Event as Event
@@ -49,6 +52,7 @@ if TYPE_CHECKING:
     from fencecheck.interleaving import Replan as Replan
     from fencecheck.interleaving import Restart as Restart
     from fencecheck.interleaving import Restore as Restore
+    from fencecheck.interleaving import Switch as Switch
     from fencecheck.interleaving import ToolFault as ToolFault
     from fencecheck.interleaving import Update as Update
     from fencecheck.model import Action as Action

@@ -3,7 +3,8 @@
 **Interleaving**: one JSON object, `{"fencecheck_interleaving": 1, "scenario": ..., "dropped": [...], "events": [...]}`.
 
 **History**: JSONL. Line 1 is the header, `{"fencecheck_history": 1, "scenario": ..., "dropped": [...], "own_store": ..., "versions": ...,
-"records": <count>, "entries": <count>}` and, where they were noted, the source `lines`. Then one line for each record, as in
+"records": <count>, "entries": <count>}` and, where they were noted, the source `lines`, who was `waiting`
+and the `timers`. Then one line for each record, as in
 `History.records`; then one line for each entry, in order of time. `type` says what a line is. The counts tell a history that was cut off.
 
 **Case file**: one JSON object, `{"fencecheck_case": 1, ...}`, the fields of `Case`.
@@ -101,6 +102,11 @@ class _Header(Struct, omit_defaults=True, forbid_unknown_fields=True):
     dropped: tuple[tuple[str, str], ...] = ()
     own_store: bool = False
     lines: dict[int, str] = {}
+    waiting: dict[int, tuple[int, ...]] = {}
+    timers: tuple[int, ...] = ()
+
+
+_ALIKE = ("dropped", "own_store", "lines", "waiting", "timers")  # the last fields of a history, and of its header
 
 
 class _RecordLine(Record, frozen=True, tag="record", omit_defaults=True, forbid_unknown_fields=True):
@@ -150,9 +156,7 @@ def encode_history(history: History) -> bytes:
         history.versions,
         len(history.records),
         len(history.entries),
-        history.dropped,
-        history.own_store,
-        history.lines,
+        *(getattr(history, field) for field in _ALIKE),
     )
     records = [_RecordLine(**{**asdict(record), "value": _plain(record.value)}) for record in history.records.values()]
     entries = [_storable(entry) if type(entry) is Act else entry for entry in history.entries]
@@ -188,9 +192,7 @@ def decode_history(data: Data, *, name: str = "the history") -> History:
         stored[header.records :],
         {record.id: record for record in records},
         header.versions,
-        header.dropped,
-        header.own_store,
-        header.lines,
+        *(getattr(header, field) for field in _ALIKE),
     )
 
 

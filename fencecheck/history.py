@@ -143,6 +143,8 @@ class Landed(Struct, tag="landed", repr_omit_defaults=True, forbid_unknown_field
         version: the version that an update committed, or that a delivery brought.
         record: the record that a place in the lineage came to.
         unwound: of a restart that fired, the label of the call that it unwound, which is no entry since it never happened.
+        due: of a switch or an advance that fired, the label of the call whose turn it was.
+        runs: of a switch that fired, the function that the task which goes first runs.
     """
 
     at: int
@@ -151,6 +153,8 @@ class Landed(Struct, tag="landed", repr_omit_defaults=True, forbid_unknown_field
     version: str | None = None
     record: str | None = None
     unwound: str | None = None
+    due: str | None = None
+    runs: str | None = None
 
 
 class Truth(Struct, gc=False, tag="truth", repr_omit_defaults=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -184,6 +188,9 @@ class History(Struct):
         versions: key to the ids of its versions in the order in which they were committed; the first was there at the start.
         own_store: whether the system keeps its own store, so that its heads are known from `Truth` entries.
         lines: index of an entry to `file:line` of the call, where it was asked for.
+        waiting: number of a point to the tasks whose calls waited there, where there were several; first the one whose turn it was, so that
+            a `Switch` to any other would have changed the order. Tasks are numbered as in `Switch`.
+        timers: numbers of the points at which a timer was set, so that an `Advance` would have let time pass first.
     """
 
     scenario: Scenario
@@ -193,6 +200,8 @@ class History(Struct):
     dropped: tuple[tuple[str, str], ...] = ()
     own_store: bool = False
     lines: dict[int, str] = {}
+    waiting: dict[int, tuple[int, ...]] = {}
+    timers: tuple[int, ...] = ()
 
     @property
     def ended(self) -> Ended:
@@ -253,13 +262,16 @@ def arrivals(history: History) -> tuple[list[tuple[Event, tuple[str, int]]], lis
     """The events that landed, each with the call before which it did, and the points: a call is its label and which of that label it is.
 
     A call that a restart unwound is no point, since it never happened; the system did arrive at it, and there the restart lands again.
+    A switch or an advance lands before the call whose turn it was, though another may be answered first.
     """
     seen: dict[str, int] = {}
     waiting: list[Event] = []
     landings: list[tuple[Event, tuple[str, int]]] = []
     points: list[tuple[str, int]] = []
     for entry in history.entries:
-        if type(entry) is Landed:
+        if type(entry) is Landed and entry.due is not None:
+            landings.append((Event(entry.at, entry.what), (entry.due, seen.get(entry.due, 0) + 1)))
+        elif type(entry) is Landed:
             waiting.append(Event(entry.at, entry.what))
         if is_point(entry):
             text = label(entry, history.records)

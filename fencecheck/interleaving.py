@@ -60,6 +60,24 @@ class Replan(Struct, frozen=True, tag="replan", repr_omit_defaults=True, forbid_
     task: str = "task"
 
 
+class Switch(Struct, frozen=True, tag="switch", repr_omit_defaults=True, forbid_unknown_fields=True):
+    """Of the calls that wait to be answered, that of another task goes first.
+
+    Args:
+        task: its number in the order in which the tasks of the run were created; 0 is the one that calls `run`.
+    """
+
+    task: int = 0
+
+    def __post_init__(self) -> None:
+        if self.task < 0:
+            raise BadInput(f"Switch: tasks are numbered from 0, not {self.task}")
+
+
+class Advance(Struct, frozen=True, tag="advance", repr_omit_defaults=True, forbid_unknown_fields=True):
+    """Virtual time passes to the next timer, while calls wait to be answered: so a timeout ends before its answer comes."""
+
+
 class Outage(Struct, frozen=True, tag="outage", repr_omit_defaults=True, forbid_unknown_fields=True):
     """From now on `owner` answers badly: refuses, never answers, answers garbage, for another key, or with an earlier head."""
 
@@ -123,9 +141,15 @@ class Restart(Struct, frozen=True, tag="restart", repr_omit_defaults=True, forbi
     agent: str = "agent"
 
 
-What = Union[Update, Deliver, Outage, Restore, MissingParent, CorruptParent, ToolFault, Restart, Replan]  # noqa: UP007 (msgspec reads it)
+What = Union[  # noqa: UP007 (msgspec reads it)
+    Update, Deliver, Switch, Advance, Outage, Restore, MissingParent, CorruptParent, ToolFault, Restart, Replan
+]
 KINDS: dict[str, type[Struct]] = {kind.__struct_config__.tag: kind for kind in get_args(What)}
 """Event kinds by the name that the command line and JSON use, simplest first: the order in which every engine prefers them."""
+
+
+TURNS: tuple[type[Struct], ...] = (Switch, Advance)
+"""The kinds that change nothing in the world: they decide who goes first, and so need a scheduler of ours."""
 
 
 def kind_of(what: What) -> str:

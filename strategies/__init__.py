@@ -22,6 +22,7 @@ from fencecheck.interleaving import Interleaving
 from fencecheck.model import Scenario
 from fencecheck.strategies._arguments import BadArgument
 from fencecheck.strategies._events import (
+    advances,
     corrupt_parents,
     deliveries,
     events,
@@ -30,6 +31,7 @@ from fencecheck.strategies._events import (
     replans,
     restarts,
     restores,
+    switches,
     tool_faults,
     updates,
 )
@@ -39,6 +41,7 @@ from fencecheck.strategies._values import concrete, values
 
 __all__ = [
     "BadArgument",
+    "advances",
     "concrete",
     "corrupt_parents",
     "deliveries",
@@ -52,6 +55,7 @@ __all__ = [
     "restarts",
     "restores",
     "scenarios",
+    "switches",
     "tool_faults",
     "updates",
     "values",

@@ -19,6 +19,7 @@ from fencecheck.interleaving import (
     OUTAGE_HOWS,
     TOOL_HOWS,
     UPDATE_HOWS,
+    Advance,
     CorruptParent,
     Deliver,
     Event,
@@ -27,6 +28,7 @@ from fencecheck.interleaving import (
     Replan,
     Restart,
     Restore,
+    Switch,
     ToolFault,
     Update,
     What,
@@ -35,6 +37,8 @@ from fencecheck.model import Scenario
 from fencecheck.strategies._arguments import check_assumptions, check_count, check_kinds, check_scenario, some
 
 W = TypeVar("W")
+LIKELY_TASKS = 4
+"""Tasks of a system that is not known: one that starts three."""
 
 
 def updates(scenario: Scenario) -> SearchStrategy[Update]:
@@ -51,6 +55,26 @@ def deliveries(scenario: Scenario) -> SearchStrategy[Deliver]:
     """The newest version of a key reaches every agent's memory. Raises as `updates`."""
     keys = some("deliveries", "keys", check_scenario("deliveries", scenario).keys)
     return _made(Deliver, keys)
+
+
+def switches(scenario: Scenario, *, tasks: int = LIKELY_TASKS) -> SearchStrategy[Switch]:
+    """The call of another task is answered first.
+
+    Args:
+        scenario: the world.
+        tasks: how many tasks a run has that call ports at the same time.
+
+    Raises:
+        BadArgument: `scenario` is none, or there is no task.
+    """
+    check_scenario("switches", scenario)
+    return _made(Switch, range(check_count("switches", "tasks", tasks, 1)))
+
+
+def advances(scenario: Scenario) -> SearchStrategy[Advance]:
+    """Virtual time passes to the next timer. Raises as `missing_parents`."""
+    check_scenario("advances", scenario)
+    return _made(lambda _: Advance(), range(1))
 
 
 def outages(scenario: Scenario, *, assume_broken: Iterable[str] = frozenset()) -> SearchStrategy[Outage]:
@@ -113,6 +137,7 @@ def events(
     kinds: Iterable[str] | None = None,
     horizon: int | None = None,
     assume_broken: Iterable[str] = frozenset(),
+    tasks: int = LIKELY_TASKS,
 ) -> SearchStrategy[Event]:
     """Events of several kinds, `Event(at, what)`, the simplest of which is an update before point 0.
 
@@ -121,6 +146,7 @@ def events(
         kinds: names of the kinds to draw from; all by default. Kinds for which the scenario has nothing are left out.
         horizon: events land before the points 0 to `horizon - 1`; by default as many as an episode with one replan is likely to have.
         assume_broken: as for `outages`.
+        tasks: as for `switches`.
 
     Raises:
         BadArgument: an argument cannot be used, or nothing can happen in this scenario.
@@ -129,18 +155,31 @@ def events(
     possible = possible_kinds(scenario, check_kinds("events", kinds))
     some("events", "keys, so that none of these kinds can happen", possible)
     points = likely_points(scenario) if horizon is None else check_count("events", "horizon", horizon, 1)
-    return events_of(scenario, possible, points, check_assumptions("events", assume_broken))
+    lanes = check_count("events", "tasks", tasks, 1)
+    return events_of(scenario, possible, points, check_assumptions("events", assume_broken), lanes)
 
 
-def events_of(scenario: Scenario, kinds: tuple[str, ...], horizon: int, assume_broken: frozenset[str]) -> SearchStrategy[Event]:
-    """The same, of arguments that were checked."""
+def events_of(
+    scenario: Scenario, kinds: tuple[str, ...], horizon: int, assume_broken: frozenset[str], tasks: int, turns: tuple[int, ...] = ()
+) -> SearchStrategy[Event]:
+    """The same, of arguments that were checked.
+
+    Args:
+        turns: points at which it is known that a switch or an advance can fire: every other one is drawn there.
+    """
 
     def of(kind: str) -> SearchStrategy[What]:
+        if kind == "switch":
+            return switches(scenario, tasks=tasks)
         return outages(scenario, assume_broken=assume_broken) if kind == "outage" else _STRATEGIES[kind](scenario)
 
+    def where(kind: str) -> SearchStrategy[int]:
+        if kind not in ("switch", "advance") or not turns:
+            return st.integers(0, horizon - 1)
+        return st.integers(0, 2 * horizon - 1).map(lambda drawn: drawn if drawn < horizon else turns[drawn % len(turns)])
+
     # What happens is drawn before where: of two interleavings of one size the one with simpler events is simpler, as for exhaust.
-    whats = st.one_of([of(kind) for kind in kinds])
-    return st.tuples(whats, st.integers(0, horizon - 1)).map(lambda drawn: Event(drawn[1], drawn[0]))
+    return st.one_of([st.tuples(of(kind), where(kind)) for kind in kinds]).map(lambda drawn: Event(drawn[1], drawn[0]))
 
 
 def possible_kinds(scenario: Scenario, kinds: tuple[str, ...]) -> tuple[str, ...]:
@@ -181,6 +220,7 @@ def _places(scenario: Scenario) -> range:
 _STRATEGIES: dict[str, Callable[[Scenario], SearchStrategy[What]]] = {
     "update": updates,
     "deliver": deliveries,
+    "advance": advances,
     "restore": restores,
     "missing-parent": missing_parents,
     "corrupt-parent": corrupt_parents,

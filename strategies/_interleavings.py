@@ -14,7 +14,7 @@ from fencecheck.history import History
 from fencecheck.interleaving import Event, Interleaving
 from fencecheck.model import Action, Scenario
 from fencecheck.strategies._arguments import BadArgument, check_assumptions, check_count, check_flag, check_kinds, check_scenario
-from fencecheck.strategies._events import events_of, likely_points, possible_kinds
+from fencecheck.strategies._events import LIKELY_TASKS, events_of, likely_points, possible_kinds
 from fencecheck.strategies._values import concrete
 
 _REPLANNED = 2
@@ -46,6 +46,8 @@ def interleavings(
     horizon: int | None = None,
     drop_declarations: bool = True,
     assume_broken: Iterable[str] = frozenset(),
+    tasks: int | None = None,
+    turns: Iterable[int] = (),
 ) -> SearchStrategy[Interleaving]:
     """Interleavings of a scenario, or of a system in its own scenario. The simplest has no events and drops nothing.
 
@@ -59,6 +61,8 @@ def interleavings(
             have, which for a system is twice as many as it has without events.
         drop_declarations: whether declarations can be dropped.
         assume_broken: assumptions of the protocol that need not hold: `honest-owners`.
+        tasks: how many tasks may call ports at the same time; by default four, or for a system as many as do so without events.
+        turns: points at which switches and advances land more often; for a system, those where one can fire without other events.
 
     Raises:
         BadArgument: an argument cannot be used.
@@ -70,19 +74,22 @@ def interleavings(
     broken = check_assumptions("interleavings", assume_broken)
     asked = check_kinds("interleavings", kinds)
     points = None if horizon is None else check_count("interleavings", "horizon", horizon, 1)
+    lanes = LIKELY_TASKS
     if isinstance(scenario_or_system, Scenario):
         scenario = concrete(scenario_or_system)
         points = points or likely_points(scenario)
     else:
-        scenario, receivable, points = _of_system("interleavings", scenario_or_system, points)
+        scenario, receivable, points, lanes, turns = _of_system("interleavings", scenario_or_system, points)
         asked = tuple(kind for kind in asked if kind in receivable)
+    firing = tuple(check_count("interleavings", "turns", at, 0) for at in turns)
+    lanes = lanes if tasks is None else check_count("interleavings", "tasks", tasks, 1)
     possible = possible_kinds(scenario, asked)
     events: SearchStrategy[list[Event]] = st.just([])
     if possible and max_events:
 
         @cache  # made and checked once for each set of kinds, not in each example
         def listed(on: tuple[str, ...]) -> SearchStrategy[list[Event]]:
-            return st.lists(events_of(scenario, on, points, broken), max_size=max_events)
+            return st.lists(events_of(scenario, on, points, broken, lanes, firing), max_size=max_events)
 
         events = _some_kinds(possible).flatmap(listed)
     dropped = dropped_declarations(scenario) if drop_declarations else st.just(())
@@ -97,10 +104,10 @@ def _some_kinds(kinds: tuple[str, ...]) -> SearchStrategy[tuple[str, ...]]:
     return subsets.map(lambda on: tuple(kind for kind in kinds if kind in on))
 
 
-def _of_system(function: str, system: Any, horizon: int | None) -> tuple[Scenario, tuple[str, ...], int]:
-    """Scenario, receivable kinds and horizon of a system."""
+def _of_system(function: str, system: Any, horizon: int | None) -> tuple[Scenario, tuple[str, ...], int, int, tuple[int, ...]]:
+    """Scenario, receivable kinds, horizon, number of tasks of a system, and where switches and advances can fire."""
     with _runner(function, system) as runner:
-        return runner.scenario, runner.kinds, horizon or max(1, _REPLANNED * runner.horizon)
+        return runner.scenario, runner.kinds, horizon or max(1, _REPLANNED * runner.horizon), runner.lanes, runner.turns
 
 
 def _runner(function: str, system: Any) -> Any:

@@ -38,7 +38,7 @@ LATE = {("run", "worlds"), ("run", "strategies"), ("run", "systems"), ("run", "m
 
 HEAVY = {
     "hypothesis": {"strategies", "search/explore.py"},
-    "asyncio": {"run", "fence"},
+    "asyncio": {"run", "fence", "mutants"},
     "trio": {"run", "fence"},
     "rich": {"report", "cli"},
 }

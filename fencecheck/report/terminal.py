@@ -151,7 +151,10 @@ def dotted(items: Iterable[str]) -> str:
 
 
 def _missing(missing: dict[str, str]) -> str:
-    return ", ".join(f"{kind} (define {hook})" for kind, hook in missing.items())
+    kinds: dict[str, list[str]] = {}
+    for kind, hook in missing.items():
+        kinds.setdefault(f"define {hook}" if hook.endswith("()") else hook, []).append(kind)
+    return ", ".join(f"{' and '.join(named)} ({why})" for why, named in kinds.items())
 
 
 def _noticed(noticed: dict[str, int]) -> str:

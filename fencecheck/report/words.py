@@ -7,7 +7,19 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from fencecheck.history import Act, History, Landed, labelled
-from fencecheck.interleaving import CorruptParent, Deliver, MissingParent, Outage, Replan, Restart, Restore, ToolFault, Update
+from fencecheck.interleaving import (
+    Advance,
+    CorruptParent,
+    Deliver,
+    MissingParent,
+    Outage,
+    Replan,
+    Restart,
+    Restore,
+    Switch,
+    ToolFault,
+    Update,
+)
 from fencecheck.judge.evidence import Evidence
 from fencecheck.judge.timeline import Timeline
 
@@ -161,9 +173,25 @@ def _place(names: Names, place: int | str, entry: Landed) -> str:
     return f"at place {place} of the lineage" if isinstance(place, int) else f"of {clean(place)}"
 
 
+def _switch(names: Names, what: Switch, entry: Landed) -> str:
+    runs = f" ({clean(entry.runs)})" if entry.runs else ""
+    return f"{task_name(what.task)}{runs} goes first" + (f", ahead of {clean(entry.due)}" if entry.due else "")
+
+
+def _advance(names: Names, what: Advance, entry: Landed) -> str:
+    return "time passes to the next timer" + (f" while {clean(entry.due)} waits" if entry.due else "")
+
+
+def task_name(lane: int) -> str:
+    """What people call a task: those of a run are numbered in the order in which they were created."""
+    return f"task {lane}" if lane else "the main task"
+
+
 _EVENTS: dict[type, Callable[[Names, Any, Landed], str]] = {
     Update: _update,
     Deliver: _deliver,
+    Switch: _switch,
+    Advance: _advance,
     Replan: lambda names, what, entry: f"the planner makes a new plan for {clean(what.task)}",
     Outage: lambda names, what, entry: f"from now on {clean(what.owner)} {_OUTAGES[what.how]}",
     Restore: lambda names, what, entry: f"from now on {clean(what.owner)} answers well again",

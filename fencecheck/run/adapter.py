@@ -82,6 +82,13 @@ OPTIONAL = ("publish", "true_head", "remove", "deliver", "replan", "restart", "l
 """The hooks that an adapter may define or leave out."""
 
 
+UNSCHEDULED: dict[str, str] = {
+    "sync": "its runtime is sync",
+    "asyncio-native": "the stock event loop has an order of its own",
+}
+"""Runtimes in which no event says who is answered first or lets time pass, and why not."""
+
+
 def has_own_store(system: Any) -> bool:
     """Whether the adapter keeps its own store.
 
@@ -102,7 +109,8 @@ def missing_hooks(system: Any) -> dict[str, str]:
     for kind, hooks in HOOKS.items():
         if (own or kind in ("replan", "restart")) and not all(callable(getattr(system, hook, None)) for hook in hooks):
             missing[kind] = f"{hooks[0]}()"
-    return missing
+    why = UNSCHEDULED.get(system.runtime)
+    return missing if why is None else {**missing, "switch": why, "advance": why}
 
 
 def name_of(system: Any) -> str:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from fencecheck.history import Derive, Head, Pause, Read, Seam
 from fencecheck.model import Record
 from fencecheck.run import tools
-from fencecheck.run.kit import _AGENT
+from fencecheck.run.kit import _AGENT, _HOOK
+from fencecheck.run.world import handed_out
 
 if TYPE_CHECKING:
     from fencecheck.run.kit import Kit
@@ -26,11 +27,20 @@ class AioPorts:
     async def read(self, key: str, *, timeout: float | None = None, via: Callable[[], Any] | None = None) -> Any:
         """As `Kit.read`."""
         agent = await self._enter("read", key)
+        kit, world = self._kit, self._kit._world
+        if via is None and not world.modes and not world.lost and not kit._own_store and key in world.heads:
+            id = world.memory[agent, key] = world.heads[key]
+            kit._log.append(Read(agent, key, id, "ok", kit._in_event))
+            return handed_out(world.records[id])
         return await self._drive(self._kit._ask(Read, agent, key, timeout, via))
 
     async def head(self, key: str, *, timeout: float | None = None, via: Callable[[], Any] | None = None) -> Any:
         """As `Kit.head`."""
         agent = await self._enter("head", key)
+        kit, world = self._kit, self._kit._world
+        if via is None and not world.modes and not kit._own_store and key in world.heads:
+            kit._log.append(Head(agent, key, world.heads[key], "ok", kit._in_event))
+            return world.heads[key]
         return await self._drive(self._kit._ask(Head, agent, key, timeout, via))
 
     async def memory(self, key: str, *, via: Callable[[], Any] | None = None) -> Any:
@@ -83,13 +93,20 @@ class AioPorts:
 
     async def _enter(self, port: str, about: str) -> str:
         kit = self._kit
-        await _turn()
-        agent = _AGENT.get(kit._fallback)
-        if not kit._in_event:
-            point = next(kit._points)
+        line = kit._line
+        if kit._in_event and _HOOK.get():
+            pass  # what a hook calls is part of its event, and takes no turn
+        elif line is not None:
+            point = await line.wait(port, about)
             if point >= kit._next:
-                await self._drive(kit._landing.arriving(point, port, about, agent))
-        return agent
+                await self._drive(kit._landing.arriving(point, port, about, _AGENT.get(kit._fallback)))
+        else:
+            await _turn()
+            if not kit._in_event:
+                point = next(kit._points)
+                if point >= kit._next:
+                    await self._drive(kit._landing.arriving(point, port, about, _AGENT.get(kit._fallback)))
+        return _AGENT.get(kit._fallback)
 
     async def _drive(self, steps: Generator[Any, Any, Any]) -> Any:
         try:
@@ -106,13 +123,20 @@ class AioPorts:
                     await _sleep(max(about, 0.0))
                     what, about = next(steps)
                 else:
-                    self._kit._landing.waits.append(about)
-                    if self._kit._system.runtime == "sync":  # a loop of the system's own, on which nothing else would end this
-                        await _sleep(self._kit._system.timeout_s)
-                        raise self._kit._stuck(about)
-                    await _hang()
+                    await self._hang(about)
         except StopIteration as end:
             return end.value
+
+    async def _hang(self, waited_for: str) -> None:
+        """Waits for ever."""
+        kit = self._kit
+        if kit._line is not None:
+            await kit._line.hang(waited_for)
+        if kit._system.runtime == "sync":  # a loop of the system's own, on which nothing else would end this
+            await _sleep(kit._system.timeout_s)
+            raise kit._stuck(waited_for)
+        kit._landing.waits.append(waited_for)
+        await _never()
 
 
 def _on_trio() -> bool:
@@ -144,7 +168,7 @@ def _sleep(seconds: float) -> Awaitable[None]:
     return asyncio.sleep(seconds)
 
 
-async def _hang() -> None:
+async def _never() -> None:
     if _on_trio():
         import trio
 

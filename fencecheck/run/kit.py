@@ -63,6 +63,8 @@ class Kit:
         self._fallback = self._named[0]  # who calls from a thread that inherited nothing
         self._restart_at: int | None = None  # the point of a restart, until `run` is called again
         self._ran = False  # what it left running is cancelled, which is no answer to anything
+        self._line: Any = None  # who is answered next, where a scheduler of ours says so
+        self._aio: AioPorts | None = None
 
     # -- who calls, and what lands before the call ------------------------------------------------------------------
 
@@ -93,6 +95,8 @@ class Kit:
     def _begin(self) -> None:
         """`run` is about to be called: for the first time, or again, when the point of the restart keeps its number."""
         if self._restart_at is not None:
+            if self._line is not None:
+                self._line.forget(self._restart_at)
             self._points, self._restart_at = itertools.count(self._restart_at), None
             self._next = 0 if self._landing._pending else self._landing.next_stop()
 
@@ -100,7 +104,8 @@ class Kit:
         """The episode is over. Also unties kit, landing and system from one another, so that no garbage collector has to."""
         self._next = 0
         self._log = []  # what is stated late goes nowhere
-        self._landing = self._system = _CLOSED
+        self._landing = self._system = self._line = _CLOSED
+        self._aio = None
 
     @property
     def _closed(self) -> bool:
@@ -387,9 +392,11 @@ class Kit:
     @property
     def aio(self) -> AioPorts:
         """The same ports, to await."""
-        from fencecheck.run.aio import AioPorts
+        if self._aio is None:
+            from fencecheck.run.aio import AioPorts
 
-        return AioPorts(self)
+            self._aio = AioPorts(self)
+        return self._aio
 
     def _version(self, id: Any) -> str:
         return str(self._landing.version(id, id.key if type(id) is Record else None))

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 from fencecheck.errors import BadInput, CouldNotRun, FencecheckError
 from fencecheck.history import Entry, Landed, Truth
 from fencecheck.interleaving import (
+    TURNS,
+    Advance,
     CorruptParent,
     Deliver,
     Event,
@@ -23,6 +25,7 @@ from fencecheck.interleaving import (
     Replan,
     Restart,
     Restore,
+    Switch,
     ToolFault,
     Update,
     What,
@@ -36,6 +39,7 @@ from fencecheck.run.world import ANYONE, World, handed_out, snapshot
 
 if TYPE_CHECKING:
     from fencecheck.run.kit import Kit
+    from fencecheck.run.line import Waiting
 
 Steps = Generator[Any, Any, bool]
 _HERE = (str(Path(__file__).parent), str(Path(__file__).parent.parent / "fence"))
@@ -58,6 +62,18 @@ class Anchored:
         self.left = [event for event in self.left if event[:2] != (label, number)]
         return due
 
+    def turn(self, label: str) -> list[What]:
+        """The switches and advances due where it is the turn of the next call of that label: at most one, taken from `left`.
+
+        A call whose turn was given away is next again afterwards, and there the next of them is due.
+        """
+        call = (label, self._seen.get(label, 0) + 1)
+        for i, (text, n, what) in enumerate(self.left):
+            if (text, n) == call and isinstance(what, TURNS):
+                del self.left[i]
+                return [what]
+        return []
+
 
 class Landing:
     """Lands the events of one episode.
@@ -78,6 +94,7 @@ class Landing:
         anchors: Anchored | None,
         own_store: bool,
         lines: dict[int, str] | None,
+        scheduled: bool = False,
     ) -> None:
         self.system = system
         self.world = world
@@ -85,6 +102,10 @@ class Landing:
         self.kit: Kit  # set by the kit's maker, as each needs the other
         self.names: dict[Any, str] = {}
         self._own_ids: dict[str, Any] = {}
+        self._turns: list[Event] = []  # of a scheduler of ours, which takes them itself
+        if scheduled and any(type(event.what) in TURNS for event in events):
+            self._turns = [event for event in events if type(event.what) in TURNS]
+            events = tuple([event for event in events if type(event.what) not in TURNS])
         self._events = events
         self._done = 0
         self._dropped = dropped
@@ -96,7 +117,7 @@ class Landing:
         self._pending: list[tuple[int, What]] = []
         self._written: set[str] = set()  # versions that the system committed itself, whose values are not known
         self._seeding = False  # before the run there is nothing that could halt
-        self.waits: list[str] = []  # what awaited ports wait for without an end
+        self.waits: list[str] = []  # what awaited ports wait for without an end, where no line knows
 
     # -- arriving at a point ----------------------------------------------------------------------------------------
 
@@ -110,6 +131,8 @@ class Landing:
         if self.always:
             return 0
         most: int = self.system.max_points
+        if self._turns:
+            most = min(most, self._turns[0].at)
         return min(self._events[self._done].at, most) if self._done < len(self._events) else most
 
     def arrive(self, point: int, port: str, about: str, agent: str) -> None:
@@ -125,6 +148,8 @@ class Landing:
             raise Restarted(agent)  # again, to whoever swallowed it and to all that ran beside
         if self._anchors is not None:
             self._pending += [(point, what) for what in self._anchors.due(self._label(port, about))]
+        while self._turns and self._turns[0].at <= point:  # a call that is not awaited gives no turn away
+            self._pending.append((point, self._turns.pop(0).what))
         while self._done < len(self._events) and self._events[self._done].at <= point:
             self._pending.append((point, self._events[self._done].what))
             self._done += 1
@@ -142,6 +167,35 @@ class Landing:
             record = self.world.records.get(about)
             about = (record.key if record is not None else None) or "derived"
         return f"{port} {about}"
+
+    def turn(self, point: int, waiting: Waiting, armed: bool) -> int | None:
+        """Whose call of those `waiting` is answered at `point`: of the first, unless a switch fires. None where time passes first.
+
+        Args:
+            armed: whether a timer is set.
+        """
+        first = next(iter(waiting))
+        if self.kit._over is not None or self.kit._restart_at is not None:
+            return first  # nothing lands any more
+        label = self._label(*waiting[first][1:])
+        due = self._anchors.turn(label) if self._anchors is not None else []
+        while self._turns and self._turns[0].at <= point:
+            due.append(self._turns.pop(0).what)
+        due.sort(key=lambda what: type(what) is Switch)
+        for i, what in enumerate(due):
+            if type(what) is Advance:
+                self.log.append(Landed(point, what, armed, due=label if armed else None))
+                if armed:
+                    self._turns[:0] = [Event(point, later) for later in due[i + 1 :]]
+                    return None
+        chosen = first
+        for what in due:
+            if type(what) is Switch:
+                fired = chosen == first != what.task and what.task in waiting
+                runs = self.kit._line.function_of(what.task) if fired else None
+                self.log.append(Landed(point, what, fired, due=label if fired else None, runs=runs))
+                chosen = what.task if fired else chosen
+        return chosen
 
     def _land(self, at: int, what: What, agent: str, label: str) -> Generator[Any, Any, None]:
         if type(what) is Restart:
@@ -189,6 +243,11 @@ class Landing:
         return answer
 
     # -- the kinds of event -----------------------------------------------------------------------------------------
+
+    def _turn_gone(self, what: Switch | Advance, entry: Landed) -> Steps:
+        """No scheduler of ours was asked, or the point was that of a call that is not awaited."""
+        yield from ()
+        return False
 
     def _update(self, what: Update, entry: Landed) -> Steps:
         world, key = self.world, what.key
@@ -432,6 +491,8 @@ class Landing:
 _LANDINGS: dict[type, Callable[[Landing, Any, Landed], Steps]] = {
     Update: Landing._update,
     Deliver: Landing._deliver,
+    Switch: Landing._turn_gone,
+    Advance: Landing._turn_gone,
     Replan: Landing._replan,
     Outage: Landing._outage,
     Restore: Landing._restore,

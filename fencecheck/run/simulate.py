@@ -14,10 +14,11 @@ from fencecheck.history import Ended, Entry, Halted, History, points
 from fencecheck.interleaving import KINDS, Event, Interleaving
 from fencecheck.model import Scenario
 from fencecheck.run.adapter import OPTIONAL, RUNTIMES, AgentSystem, has_own_store, missing_hooks, name_of
+from fencecheck.run.deadlock import Deadlock
 from fencecheck.run.faults import EpisodeOver, Overdue, Restarted
 from fencecheck.run.kit import _AGENT, Kit
 from fencecheck.run.landing import Anchored, Landing
-from fencecheck.run.loops import Deadlock, runtime
+from fencecheck.run.loops import inside_loop, runtime
 from fencecheck.run.raised import place, said
 from fencecheck.run.watchdog import Watchdog
 from fencecheck.run.world import Prepared, World
@@ -39,6 +40,7 @@ class Runner:
         kinds: the kinds of event that the system can receive.
         missing: the other kinds, each with the hook that would enable it.
         crashed_at: where the last crash was raised, as `file:line`.
+        outside: what it asks past its ports, where that was listened for.
 
     Raises:
         BadInput: the adapter cannot be used, with one sentence that says why.
@@ -57,22 +59,40 @@ class Runner:
         self.own_store = has_own_store(self._probe)
         self.missing = missing_hooks(self._probe)
         self.kinds = tuple(kind for kind in KINDS if kind not in self.missing)
-        self.crashed_at = ""
+        self.crashed_at = self.outside = ""
         self._given = replace(self.scenario)  # has mappings of its own
+        self._scheduled = "switch" in self.kinds
         self._prepared = Prepared(self.scenario)
         self._opened: AgentSystem | None = None
         self._runtime = None if self._probe.runtime == "sync" else runtime(self._probe.runtime, self._probe.timeout_s)
         self._horizon: int | None = None
         self._kit: Kit | None = None
         self._watchdog = Watchdog(self.name, float(self._probe.timeout_s), lambda: self._kit)
+        self._lanes = 1
+        self._turns: tuple[int, ...] = ()
         self._hooks_open = callable(getattr(self._probe, "open", None)) or callable(getattr(self._probe, "shutdown", None))
 
     @property
     def horizon(self) -> int:
         """Number of points of the episode without events."""
         if self._horizon is None:
-            self._horizon = sum(1 for _ in points(self.run()))
+            history = self.run()
+            self._horizon = sum(1 for _ in points(history))
+            self._lanes += max((lane for waiting in history.waiting.values() for lane in waiting), default=0)
+            self._turns = tuple(sorted({*history.waiting, *history.timers}))
         return self._horizon
+
+    @property
+    def lanes(self) -> int:
+        """Number of tasks up to the last one whose call waited beside another's in the episode without events."""
+        _ = self.horizon
+        return self._lanes
+
+    @property
+    def turns(self) -> tuple[int, ...]:
+        """The points at which a switch or an advance can fire in the episode without events."""
+        _ = self.horizon
+        return self._turns
 
     def __enter__(self) -> Runner:
         self._watchdog.start()
@@ -140,10 +160,12 @@ class Runner:
         world = World(prepared or self._prepared, self.own_store)
         noted: dict[int, str] | None = {} if lines else None
         landing = Landing(
-            instance, world, log, events=events, dropped=dropped, anchors=anchors, own_store=self.own_store, lines=noted
+            instance, world, log, events=events, dropped=dropped, anchors=anchors, own_store=self.own_store, lines=noted,
+            scheduled=self._scheduled,
         )  # fmt: skip
         kit = Kit(world, landing, log, own_store=self.own_store, system=instance)
         landing.kit = self._kit = kit
+        line = kit._line = None if self._runtime is None else self._runtime.line(kit)
         kit._next = landing.next_stop()
         episode = self._episode if self._runtime is None else self._awaited_episode
         depth = sys.get_coroutine_origin_tracking_depth()
@@ -155,7 +177,10 @@ class Runner:
             sys.set_coroutine_origin_tracking_depth(depth)
         log.append(ended)
         kit._close()
-        return History(world.prepared.scenario, log, world.records, world.versions, dropped, self.own_store, noted or {})
+        history = History(world.prepared.scenario, log, world.records, world.versions, dropped, self.own_store, noted or {})
+        if line is not None and (line.choices or line.timers):
+            history.waiting, history.timers = line.choices, tuple(line.timers)
+        return history
 
     # -- an episode, called or awaited: the same steps ---------------------------------------------------------------
 
@@ -222,7 +247,7 @@ class Runner:
                     raise self._adapter_failed("teardown()", error) from error
 
         try:
-            loop.run(whole)
+            loop.run(whole, line=kit._line)
         except Deadlock as deadlock:
             waits = "; ".join(dict.fromkeys(landing.waits)) or str(deadlock)
             return Ended("stuck", f"waits for {waits}")
@@ -278,7 +303,7 @@ class Runner:
     def _is_not_of(self, system: AgentSystem, error: BaseException) -> bool:
         """Whether it means more than that the run has ended: an interrupt, an exit, what pytest raises, a coroutine that is closed."""
         meant = isinstance(error, KeyboardInterrupt | SystemExit) or type(error).__module__.startswith("_pytest.")
-        return meant or (isinstance(error, GeneratorExit) and system.runtime != "sync")
+        return meant or (isinstance(error, GeneratorExit) and system.runtime != "sync" and not inside_loop(system.runtime))
 
     def refuse_changes(self) -> None:
         """Says that the system changed its scenario, which all episodes share.
@@ -318,7 +343,7 @@ def simulate(system: SystemLike, interleaving: Interleaving) -> History:
 
 
 async def _maybe(answer: Any) -> Any:
-    return await answer if inspect.isawaitable(answer) else answer
+    return await answer if answer is not None and inspect.isawaitable(answer) else answer
 
 
 def _inside_groups(error: BaseException, halts: tuple[type[BaseException], ...]) -> BaseException:

@@ -2,8 +2,9 @@
 
 The reduced search places an event only right before a point that depends on it, or that depends on a later event of the same block: an update
 before a delivery before a look into memory. It extends an episode only at later points of that same episode, since an event can make points
-of its own; at the same point too where the events there made it another one: after a replan or a restart, or before a mark that was not
-there without them. The full search places every event before every point; the tests compare both with a plain one.
+of its own; at the same point too where the events there made it another one: after a replan, a restart or a switch, or before a mark that was
+not there without them. A switch is placed where several calls wait, to each that is not next, and an advance where a timer is set; orders of
+answers are never taken to commute. The full search places every event before every point; the tests compare both with a plain one.
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ from collections.abc import Callable, Iterator
 from msgspec import Struct
 
 from fencecheck.history import Derive, History
-from fencecheck.interleaving import KINDS, CorruptParent, Deliver, Event, MissingParent, Replan, Restart, What
+from fencecheck.interleaving import KINDS, TURNS, CorruptParent, Deliver, Event, MissingParent, Replan, Restart, What
 from fencecheck.judge.evidence import lineage
 from fencecheck.run.simulate import Runner
 from fencecheck.search.budget import WHOLE, Shard
-from fencecheck.search.placing import Point, Touch, asks_declared, depend, event_touches, every, points_of
+from fencecheck.search.placing import Point, Touch, asks_declared, depend, event_touches, every, points_of, turns_of
 
 
 class _Planned(Struct, frozen=True):
@@ -77,13 +78,13 @@ def order_of(runner: Runner, assume_broken: frozenset[str] = frozenset()) -> Cal
 
     Hypothesis shrinks to the same one, since it draws an event as what happens, then where.
     """
-    rank = {what: i for i, what in enumerate(every(runner.scenario, KINDS, runner.horizon, assume_broken))}
+    rank = {what: i for i, what in enumerate(every(runner.scenario, KINDS, runner.horizon, assume_broken, runner.lanes))}
     return lambda events: sorted((rank.get(event.what, len(rank)), event.at) for event in events)
 
 
 class _Search:
     def __init__(self, runner: Runner, most: int, kinds: tuple[str, ...], full: bool, assume_broken: frozenset[str], shard: Shard) -> None:
-        self.runner, self.most, self.full, self.shard = runner, most, full, shard
+        self.runner, self.most, self.kinds, self.full, self.shard = runner, most, kinds, full, shard
         self.hooks = {hook for hook in ("deliver", "lose") if callable(getattr(runner._probe, hook, None))}
         self.drop = "dropped-declaration" in kinds or kinds == runner.kinds
         first = runner.run()
@@ -115,6 +116,8 @@ class _Search:
     def _extend(self, planned: _Planned, history: History, room: int) -> None:
         dropped, events = planned.dropped, planned.events
         last = events[-1] if events else None
+        for turn in turns_of(history, self.kinds, last):
+            self.queue[len(dropped) + len(events) + 1].append(_Planned(dropped, (*events, turn), None))
         for point in points_of(history):
             here = last is not None and point.number == last.at
             if last is not None and (point.number < last.at or (here and self.full and not _breaks(last.what))):
@@ -193,8 +196,8 @@ class _Search:
 
 
 def _breaks(what: What) -> bool:
-    """Whether the event makes entries of its own, or another call of the point that it lands at."""
-    return isinstance(what, Replan | Restart)
+    """Whether the event makes entries of its own, or another call of the point that it lands at, so that all is to be tried there anew."""
+    return isinstance(what, (Replan, Restart, *TURNS))
 
 
 def _derived(history: History) -> list[str]:

@@ -57,6 +57,8 @@ def explore_into(
         horizon=REPLANNED * runner.horizon,
         drop_declarations=bool(asks_declared(runner.run())),
         assume_broken=assume_broken,
+        tasks=runner.lanes,
+        turns=runner.turns,
     )
 
     @seeded(seed)
@@ -148,7 +150,7 @@ class _Hunt:
 
         Hypothesis changes what an event is and where it lands one at a time, and so stops where both would have to change at once.
         """
-        simplest = every(self.runner.scenario, self.runner.kinds, self.runner.horizon, self.assume_broken)
+        simplest = every(self.runner.scenario, self.runner.kinds, self.runner.horizon, self.assume_broken, self.runner.lanes)
         for i, event in enumerate(events):
             others = events[:i] + events[i + 1 :]
             rank = simplest.index(event.what) if event.what in simplest else len(simplest)

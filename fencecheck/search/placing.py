@@ -18,7 +18,9 @@ from fencecheck.interleaving import (
     DISHONEST,
     OUTAGE_HOWS,
     TOOL_HOWS,
+    TURNS,
     UPDATE_HOWS,
+    Advance,
     CorruptParent,
     Deliver,
     Event,
@@ -27,6 +29,7 @@ from fencecheck.interleaving import (
     Replan,
     Restart,
     Restore,
+    Switch,
     ToolFault,
     Update,
     What,
@@ -139,14 +142,32 @@ def event_touches(what: What, scenario: Scenario, record: str | None = None) -> 
             return frozenset(), frozenset({("tool", tool)})
         case Restart():
             return frozenset(), frozenset({("process", "")})
+        case Switch() | Advance():
+            return frozenset(), frozenset()  # they touch nothing of the world: who waits says where they are placed
 
 
-def every(scenario: Scenario, kinds: Iterable[str], places: int, assume_broken: frozenset[str] = frozenset()) -> list[What]:
+def turns_of(history: History, kinds: Iterable[str], last: Event | None) -> list[Event]:
+    """The switches and advances after the events of an episode, the last of which is `last`, that would change its order: each where it fires.
+
+    Whose turn it is at a point is settled before other events land there, so they come first there; after an advance it is settled anew.
+    """
+    found: list[Event] = []
+    if "switch" in kinds:
+        found += [Event(at, Switch(lane)) for at, lanes in history.waiting.items() for lane in lanes[1:]]
+    if "advance" in kinds:
+        found += [Event(at, Advance()) for at in history.timers]
+    if last is None:
+        return found
+    return [event for event in found if event.at > last.at or (event.at == last.at and isinstance(last.what, Advance))]
+
+
+def every(scenario: Scenario, kinds: Iterable[str], places: int, assume_broken: frozenset[str] = frozenset(), tasks: int = 0) -> list[What]:
     """All events of these kinds in this scenario, simplest first: in the order in which the strategies shrink.
 
     Args:
         places: number of places in a lineage, the plan itself included.
         assume_broken: assumptions that the search may break, such as `honest-owners`.
+        tasks: number of tasks whose turn it can be; with none there are no switches and advances.
     """
     kinds = set(kinds)
     hows = [how for how in OUTAGE_HOWS if "honest-owners" in assume_broken or how not in DISHONEST]
@@ -156,6 +177,7 @@ def every(scenario: Scenario, kinds: Iterable[str], places: int, assume_broken: 
     found: list[What] = []
     found += [Update(key, how) for key in keys for how in UPDATE_HOWS]
     found += [Deliver(key) for key in keys]
+    found += [*(Switch(lane) for lane in range(tasks)), *([Advance()] if tasks else [])]
     found += [Outage(owner, how) for owner in owners for how in hows]
     found += [Restore(owner) for owner in owners]
     found += [MissingParent(place) for place in (*ancestors, *keys)]
@@ -179,7 +201,7 @@ def push_right(history: History, events: tuple[Event, ...]) -> tuple[Event, ...]
         bound = min(
             (later.at for later in placed if depend((reads, writes), event_touches(later.what, history.scenario, None))), default=None
         )
-        at = event.at if type(event.what) in (Restart, Replan) else _first_dependent(all_points, event.at, reads, writes)
+        at = event.at if type(event.what) in (Restart, Replan, *TURNS) else _first_dependent(all_points, event.at, reads, writes)
         at = event.at if at is None else at
         placed.append(Event(at if bound is None else min(at, bound), event.what))
     placed.reverse()

@@ -16,6 +16,7 @@ from fencecheck.errors import BadInput, CouldNotRun, Nondeterministic
 from fencecheck.history import Act, Entry, History, first_difference
 from fencecheck.interleaving import Event, Update
 from fencecheck.run.loading import reference
+from fencecheck.run.outside import listening
 from fencecheck.run.simulate import Runner
 
 FRESH_TIMEOUT_S = 120
@@ -34,7 +35,14 @@ def preflight(runner: Runner, *, fresh_process: bool = True) -> list[str]:
         CouldNotRun: it never acts, or one run leaves something behind for the next.
         Nondeterministic: two runs of one interleaving differ.
     """
-    first = runner.run()
+    if runner.runtime_name == "asyncio-native":  # whose time is real, and listening slows
+        first = runner.run()
+        with listening() as outside:
+            runner.run()
+    else:
+        with listening() as outside:
+            first = runner.run()
+    runner.outside = outside.told()
     runner.refuse_changes()
     refuse_inaction(runner, first)
     for key in runner.scenario.keys:
@@ -49,12 +57,14 @@ def preflight(runner: Runner, *, fresh_process: bool = True) -> list[str]:
             raise CouldNotRun(
                 f"{runner.name} leaks state from one episode into the next: {what}: build all state in setup(), none at class or module level"
             )
-        raise Nondeterministic(f"{runner.name} is not deterministic: two runs of one interleaving differ: {what}")
+        raise Nondeterministic(f"{runner.name} is not deterministic: two runs of one interleaving differ: {what}{_asks(runner)}")
     if elsewhere is None:
         return ["deterministic (checked in this process only)" if fresh_process else "deterministic (checked in this process)"]
     at = first_difference(first, elsewhere)
     if at is not None:
-        raise Nondeterministic(f"{runner.name} is not deterministic: a fresh process does otherwise: {difference(first, elsewhere, at)}")
+        raise Nondeterministic(
+            f"{runner.name} is not deterministic: a fresh process does otherwise: {difference(first, elsewhere, at)}{_asks(runner)}"
+        )
     return ["deterministic (checked, in a fresh process too)"]
 
 
@@ -111,6 +121,10 @@ def difference(one: History, two: History, at: int) -> str:
         return repr(entry) if entry is not None else "the end"
 
     return f"entry {at} is {said(one)} in one and {said(two)} in the other"
+
+
+def _asks(runner: Runner) -> str:
+    return f"; past its ports it asks {runner.outside}" if runner.outside else ""
 
 
 def _in_fresh_process(runner: Runner) -> History | None:

@@ -118,6 +118,7 @@ class Report(Struct):
             "strongest_level": self.strongest,
             "beyond": self.beyond,
             "noticed": self.noticed,
+            "assumed": self.assumed,
             "why": self.why,
             **({} if self.proof is None else {"proof": to_builtins(self.proof)}),
             **({} if self.shard is None else {"shard": self.shard}),

@@ -6,6 +6,7 @@ import pytest
 
 from fencecheck.judge import FINDINGS, LEVELS
 from fencecheck.mutants import ALL
+from fencecheck.mutants.concurrent import ConcurrentFence
 from fencecheck.mutants.plain import PlainFence
 from fencecheck.search.check import check
 from fencecheck.worlds import world
@@ -51,7 +52,20 @@ SMALLEST: dict[str, list[tuple[str, str | None, str]]] = {
         ),
     ],
     "validates-before-the-wait": [("stale-act", "order/42/requirement", "Event(at=8, what=Update(key='order/42/requirement'))")],
+    "first-answer-wins": [
+        ("stale-act", "order/42/window", "Event(at=3, what=Update(key='order/42/window'))"),
+        ("unverified-act", "order/42/requirement", "Event(at=3, what=Outage(owner='orders', how='hang'))"),
+    ],
+    "swallows-one-failure": [("unverified-act", "order/42/requirement", "Event(at=3, what=Outage(owner='orders'))")],
+    "wrong-key": [
+        ("stale-act", "order/42/requirement", "Event(at=3, what=Update(key='order/42/requirement'))"),
+        ("unverified-act", "order/42/requirement", "Event(at=3, what=Outage(owner='orders', how='wrong-key'))"),
+    ],
+    "two-executors": [("duplicate-act", None, "Event(at=3, what=Switch(task=2))")],
+    "takes-over": [("duplicate-act", None, "Event(at=3, what=Advance())")],
 }
+ASKED = {"two-executors": ["duplicate-act"], "takes-over": ["duplicate-act"]}
+"""What fails a check of these only where it is asked for."""
 
 
 def test_the_table_names_every_mutant() -> None:
@@ -60,11 +74,20 @@ def test_the_table_names_every_mutant() -> None:
 
 @pytest.mark.parametrize("name", SMALLEST)
 def test_exact_smallest_interleaving(name: str) -> None:
-    report = check(ALL[name], fresh_process=False)
+    report = check(ALL[name], fresh_process=False, fail_on=ASKED.get(name, ()))
     assert (report.verdict, report.exit_status, report.strongest) == ("violated", 1, None)
     found = [(f.code, f.finding.key, ", ".join(map(repr, f.events))) for f in report.failures]
     assert found == SMALLEST[name]
     assert [f.interleaving.dropped for f in report.failures] == [()] * len(found)
+
+
+@pytest.mark.parametrize("name", [name for name in SMALLEST if issubclass(ALL[name], ConcurrentFence)])
+@pytest.mark.parametrize("seed", range(2))
+def test_explore_shrinks_to_the_same(name: str, seed: int) -> None:
+    report = check(ALL[name], engine="explore", seed=seed, fresh_process=False, fail_on=ASKED.get(name, ()))
+    found = [(f.code, f.finding.key, ", ".join(map(repr, f.events))) for f in report.failures]
+    assert len(found) == 1
+    assert found[0] in SMALLEST[name]
 
 
 @pytest.mark.parametrize("name", SMALLEST)
@@ -75,7 +98,7 @@ def test_what_it_breaks_counts_from_the_weakest_level_on(name: str) -> None:
 @pytest.mark.parametrize("name", SMALLEST)
 def test_one_event_fewer_shows_nothing(name: str) -> None:
     fewer = SMALLEST[name][0][2].count("Event(") - 1
-    report = check(ALL[name], max_events=fewer, fresh_process=False)
+    report = check(ALL[name], max_events=fewer, fresh_process=False, fail_on=ASKED.get(name, ()))
     assert report.failures == []
     assert report.verdict == ("held" if fewer else "inconclusive")
 
@@ -85,6 +108,14 @@ def test_the_fence_that_they_get_wrong_holds() -> None:
     assert (report.verdict, report.strongest, report.failures) == ("held", "at-validation", [])
     assert report.noticed == {}
     assert set(report.beyond) == {"raced-act", "torn-validation"}
+    assert min(report.counts["completed"], report.counts["recovered"], report.counts["halted_changed"]) > 0
+
+
+def test_the_concurrent_fence_that_they_get_wrong_holds() -> None:
+    report = check(ConcurrentFence, fresh_process=False, fail_on=["duplicate-act", "crash"])
+    assert (report.verdict, report.strongest, report.failures) == ("held", "at-validation", [])
+    assert report.noticed == {}
+    assert min(report.fired[kind] for kind in ("switch", "advance", "update", "outage")) > 0
     assert min(report.counts["completed"], report.counts["recovered"], report.counts["halted_changed"]) > 0
 
 

@@ -9,6 +9,7 @@ from fencecheck.interleaving import (
     CORRUPT_HOWS,
     OUTAGE_HOWS,
     TOOL_HOWS,
+    Advance,
     CorruptParent,
     Deliver,
     MissingParent,
@@ -16,6 +17,7 @@ from fencecheck.interleaving import (
     Replan,
     Restart,
     Restore,
+    Switch,
     ToolFault,
     Update,
     What,
@@ -96,6 +98,20 @@ def test_counts() -> None:
 )
 def test_events(what: What, version: str | None, record: str | None, words: str) -> None:
     assert event_in_words(Names(stale()), Landed(2, what, True, version, record)) == words
+
+
+@pytest.mark.parametrize(
+    ("entry", "words"),
+    [
+        (Landed(3, Switch(2), due="point claim", runs="Both.help_out"), "task 2 (Both.help_out) goes first, ahead of point claim"),
+        (Landed(3, Switch(0), due="act ship", runs="Both.run"), "the main task (Both.run) goes first, ahead of act ship"),
+        (Landed(3, Switch(2)), "task 2 goes first"),
+        (Landed(3, Advance(), due="head x"), "time passes to the next timer while head x waits"),
+        (Landed(3, Advance()), "time passes to the next timer"),
+    ],
+)
+def test_who_goes_first(entry: Landed, words: str) -> None:
+    assert event_in_words(Names(stale()), entry) == words
 
 
 def test_every_mode_of_every_event_has_words() -> None:

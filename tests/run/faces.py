@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
+
+import trio
 
 from fencecheck.history import History
 from fencecheck.interleaving import Event
@@ -26,7 +29,7 @@ class Face:
     """The ports to await, over the plain ones where the runtime is sync."""
 
     def __init__(self, kit: Kit, runtime: str) -> None:
-        self.kit, self.plain = kit, runtime == "sync"
+        self.kit, self.plain, self.trio = kit, runtime == "sync", runtime == "trio"
 
     def __getattr__(self, port: str) -> Any:
         if port in ("validated", "declared", "halted", "agent", "scenario"):
@@ -38,6 +41,37 @@ class Face:
             return getattr(self.kit, port)(*args, **options)
 
         return call
+
+    async def together(self, *calls: Any) -> None:
+        """Awaits all of them, in a task each."""
+        if self.trio:
+            async with trio.open_nursery() as nursery:
+                for call in calls:
+                    nursery.start_soon(_awaited, call)
+            return
+        async with asyncio.TaskGroup() as group:
+            for call in calls:
+                group.create_task(call)
+
+    async def sleep(self, seconds: float) -> None:
+        await (trio.sleep if self.trio else asyncio.sleep)(seconds)
+
+    async def in_time(self, seconds: float, call: Any) -> bool:
+        """Awaits it for at most so many seconds: whether it ended in time."""
+        try:
+            if self.trio:
+                with trio.fail_after(seconds):
+                    await call
+            else:
+                async with asyncio.timeout(seconds):
+                    await call
+        except (TimeoutError, trio.TooSlowError):
+            return False
+        return True
+
+
+async def _awaited(call: Awaitable[Any]) -> None:
+    await call
 
 
 Body = Callable[[Face], Awaitable[Any]]

@@ -110,7 +110,7 @@ def test_setup_and_teardown_are_called_once_each_however_it_ends(runtime: str, h
     what = {"stuck": Outage("a", "hang"), "restart": Restart("agent")}.get(how)
     events = (Event(0, what),) if what else ()
     hooks = {"setup": setup, "teardown": lambda self: called.append("teardown"), "restart": lambda self: called.append("restart")}
-    history = run(body, runtime, events, halt_exceptions=(Stop,), max_points=10, timeout_s=0.05, **hooks)
+    history = run(body, runtime, events, halt_exceptions=(Stop,), max_points=10, timeout_s=0.05 if how == "stuck" else 30.0, **hooks)
     assert called == ["setup", *(["run"] if how != "restart" else ["run", "restart", "run"]), "teardown"]
     assert history.ended.how == {"halt": "halted", "crash": "crashed", "stuck": "stuck", "points": "stuck"}.get(how, "returned")
 
@@ -287,6 +287,28 @@ def test_up_to_the_cap_restarts_run_again(number: int) -> None:
 
     history = run(body, "sync", tuple(Event(0, Restart("agent")) for _ in range(number)), restart=lambda self: None)
     assert history.ended.how == ("returned" if number < MOST_RESTARTS else "stuck")
+
+
+@each_runtime
+def test_a_generator_exit_of_the_system_itself_is_a_crash(runtime: str) -> None:
+    async def body(io: Face) -> None:
+        raise GeneratorExit("theirs")
+
+    assert run(body, runtime).ended == Ended("crashed", "GeneratorExit: theirs")
+
+
+@pytest.mark.parametrize("runtime", ["asyncio", "asyncio-native"])
+def test_a_system_that_stops_its_loop_could_not_run(runtime: str) -> None:
+    import asyncio
+
+    async def body(io: Face) -> None:
+        asyncio.get_running_loop().stop()
+        await asyncio.sleep(0)
+
+    with Runner(system(body, runtime)) as runner:
+        for _ in range(2):
+            with pytest.raises(CouldNotRun, match=r"^the system calls stop\(\) of the event loop"):
+                runner.run()
 
 
 @pytest.mark.parametrize("runtime", ["asyncio", "trio"])

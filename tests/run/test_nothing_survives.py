@@ -14,7 +14,7 @@ import trio
 from fencecheck.errors import CouldNotRun
 from fencecheck.history import Ended, Head, Landed, Read, Seam
 from fencecheck.interleaving import Event, Outage, Restart
-from fencecheck.run import faults, loops
+from fencecheck.run import deadlock, faults
 from fencecheck.run.kit import Kit
 from fencecheck.run.simulate import Runner
 
@@ -326,7 +326,7 @@ def test_a_cancelled_task_that_is_awaited_is_an_exception_like_any_other(runtime
 @virtual
 @pytest.mark.parametrize("seconds", [0.0, 1.0])
 def test_polling_for_what_never_comes_is_stuck(runtime: str, seconds: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loops, "MOST_STEPS", 3_000)
+    monkeypatch.setattr(deadlock, "MOST_STEPS", 3_000)
     torn_down: list[bool] = []
 
     async def body(io: Face) -> None:
@@ -390,26 +390,29 @@ def test_an_owner_that_does_not_answer_a_thread_times_out_there(runtime: str) ->
     assert run(body, runtime, (Event(0, Outage("a", "hang")),)).ended == Ended("returned")
 
 
-def test_a_thread_that_waits_for_the_trio_loop_could_not_run() -> None:
+def test_a_thread_may_come_back_to_the_trio_loop() -> None:
     async def body(io: Face) -> None:
-        await trio.to_thread.run_sync(lambda: trio.from_thread.run_sync(print))
+        asked = await trio.to_thread.run_sync(lambda: trio.from_thread.run_sync(trio.current_time))
+        again = await trio.to_thread.run_sync(lambda: trio.from_thread.run(pausing))
+        assert 0 < asked < again
+
+    async def pausing() -> float:
+        await trio.lowlevel.checkpoint()
+        return trio.current_time()
+
+    assert run(body, "trio").ended == Ended("returned")
+
+
+def test_a_thread_of_trio_that_waits_for_another_task_could_not_run() -> None:
+    async def body(io: Face) -> None:
+        done = threading.Event()
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(trio.to_thread.run_sync, lambda: done.wait(0.2))
+            await trio.sleep(1)
+            done.set()
 
     with pytest.raises(CouldNotRun, match=r"^a function given to a thread did not return within 0\.05 s"):
         run(body, "trio", timeout_s=0.05)
-
-
-def test_trio_is_left_as_it_was() -> None:
-    from trio import _threads
-    from trio._core import _run
-
-    before = (_run._r, _threads.start_thread_soon)  # type: ignore[attr-defined]
-
-    async def body(io: Face) -> None:
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        run(body, "trio")
-    assert (_run._r, _threads.start_thread_soon) == before  # type: ignore[attr-defined]
 
 
 def test_trio_tasks_take_turns_as_those_of_asyncio_do() -> None:

@@ -112,7 +112,7 @@ def test_an_answer_that_never_comes_is_stuck_where_there_is_no_timeout(runtime: 
         except Exception as error:  # a handler that catches everything does not get out of it
             raise AssertionError from error
 
-    history = run(body, runtime, (Event(0, Outage("a", "hang")),), teardown=lambda self: torn_down.append(True), timeout_s=0.05)
+    history = run(body, runtime, (Event(0, Outage("a", "hang")),), teardown=lambda self: torn_down.append(True), timeout_s=0.5)
     assert history.ended == Ended("stuck", "waits for the answer of a for x, with no timeout")
     assert torn_down == [True]
 

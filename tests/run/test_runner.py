@@ -171,11 +171,23 @@ def test_a_trio_system_inside_an_asyncio_loop() -> None:
 # -- which events it can receive ---------------------------------------------------------------------------------------------------
 
 
+UNSCHEDULED = dict.fromkeys(("switch", "advance"), "its runtime is sync")
+
+
+@pytest.mark.parametrize(
+    ("runtime", "why"),
+    [("sync", "its runtime is sync"), ("asyncio", None), ("asyncio-native", "the stock event loop has an order of its own")],
+)
+def test_who_goes_first_is_for_a_scheduler_of_ours_to_say(runtime: str, why: str | None) -> None:
+    with Runner(type("On", (Well,), {"runtime": runtime})) as runner:
+        assert [runner.missing.get(kind) for kind in ("switch", "advance")] == [why] * 2
+
+
 def test_kinds_that_need_a_hook_are_missing_without_it() -> None:
     with Runner(Well) as runner:
-        assert runner.missing == {"replan": "replan()", "restart": "restart()"}
-        assert runner.kinds == tuple(kind for kind in KINDS if kind not in ("replan", "restart"))
-    with Runner(type("Full", (Well,), {"replan": print, "restart": print})) as runner:
+        assert runner.missing == {"replan": "replan()", "restart": "restart()"} | UNSCHEDULED
+        assert runner.kinds == tuple(kind for kind in KINDS if kind not in runner.missing)
+    with Runner(type("Full", (Well,), {"replan": print, "restart": print, "runtime": "asyncio"})) as runner:
         assert (runner.missing, runner.kinds) == ({}, tuple(KINDS))
 
 

@@ -200,7 +200,7 @@ def test_a_run_that_only_an_event_makes_endless_is_a_finding_that_replays() -> N
             pass
         self.kit.act("go", {"drink": order.value}, expect={X: order.id})
 
-    made = system("sync", work, halt_exceptions=(Exception,), timeout_s=0.1)
+    made = system("sync", work, halt_exceptions=(Exception,), timeout_s=0.5)
     report = check(made, max_events=1, fresh_process=False)
     assert [failure.code for failure in report.failures][:1] == ["stuck"]
     assert replay(case_of(report, report.failures[0]), made).status == "fails"

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 import fencecheck
 from fencecheck import strategies as fst
 from fencecheck.errors import BadInput
-from fencecheck.interleaving import KINDS, Event, Interleaving, MissingParent, Outage, Update, kind_of
+from fencecheck.interleaving import KINDS, Event, Interleaving, MissingParent, Outage, Switch, Update, kind_of
 from fencecheck.model import Action, Scenario
 from fencecheck.strategies._arguments import KIND_ORDER
 from fencecheck.worlds import world
@@ -32,6 +32,8 @@ NAMES = {name: getattr(fencecheck, name) for name in ("Action", "Event", "Interl
 ONE_KIND: dict[str, Callable[[Scenario], st.SearchStrategy[Any]]] = {
     "update": fst.updates,
     "deliver": fst.deliveries,
+    "switch": fst.switches,
+    "advance": fst.advances,
     "outage": fst.outages,
     "restore": fst.restores,
     "missing-parent": fst.missing_parents,
@@ -74,7 +76,7 @@ def test_drawn_names_are_those_of_the_scenario(interleaving: Interleaving) -> No
         "owner": tuple(WORLD.owners),
         "tool": ("deliver",),
         "agent": WORLD.agents,
-        "task": WORLD.tasks,
+        "task": (*WORLD.tasks, *range(4)),
         "place": (*range(2 * WORLD.depth + 2 + 1), *KEYS),
     }
     for event in interleaving.events:
@@ -259,6 +261,18 @@ def test_interleavings_of_an_open_scenario_are_concrete() -> None:
         assert interleaving.scenario == fst.concrete(OPEN)
 
     closed()
+
+
+def test_switches_are_drawn_where_one_is_known_to_fire_too() -> None:
+    options: dict[str, Any] = {"kinds": ["switch", "update"], "horizon": 3, "tasks": 2, "turns": (7,)}
+    drawn = fst.interleavings(WORLD, **options)
+    found = find(drawn, lambda one: any(event == Event(7, Switch(1)) for event in one.events))
+    assert found.events == (Event(7, Switch(1)),)
+    assert find(drawn, lambda one: any(isinstance(event.what, Switch) for event in one.events)).events == (Event(0, Switch(0)),)
+    with pytest.raises(NoSuchExample):
+        find(drawn, lambda one: any(event.at > 2 and event.at != 7 for event in one.events))
+    with pytest.raises(NoSuchExample):
+        find(drawn, lambda one: any(event.at == 7 and isinstance(event.what, Update) for event in one.events))
 
 
 def test_older_heads_only_if_owners_may_lie() -> None:

@@ -20,6 +20,7 @@ Seen = tuple[Any, str, tuple[tuple[str, str], ...]]
 """The answers that the system was given, the outcome, and the codes of the findings with their keys."""
 Shown = tuple[Dropped, tuple[Event, ...]]
 PLACES = 6  # one more than any lineage here has at first
+TASKS = 8  # more than any system here starts
 
 
 def answers(history: History) -> tuple[Any, ...]:
@@ -56,7 +57,8 @@ def plain(runner: Runner, most: int, kinds: Iterable[str], *, broken: Iterable[s
     """The same by the definition: every event before every point of every episode in which all events so far fired."""
     kinds = tuple(kinds)
     declared = asks_declared(runner.run()) if "dropped-declaration" in kinds else ()
-    return plain_of(runner, most, every(runner.scenario, kinds, PLACES, frozenset(broken)), declared)
+    tasks = 0 if runner.runtime_name == "sync" else TASKS
+    return plain_of(runner, most, every(runner.scenario, kinds, PLACES, frozenset(broken), tasks), declared)
 
 
 def plain_of(runner: Runner, most: int, whats: Sequence[What], declared: Dropped = ()) -> dict[Seen, Shown]:

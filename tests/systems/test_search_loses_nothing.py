@@ -8,6 +8,7 @@ import pytest
 
 from fencecheck import mutants, systems
 from fencecheck.interleaving import KINDS, Replan, Restart, Update
+from fencecheck.mutants.concurrent import ConcurrentFence
 from fencecheck.mutants.plain import PlainFence
 from fencecheck.run.adapter import AgentSystem
 from fencecheck.run.simulate import Runner
@@ -17,7 +18,8 @@ from .programs import system as program
 from .seen import difference, plain, reduced
 from .specimens import SHOWN_BY, KeepsItsPlan, ReadsOnceMore
 
-BUILT_IN = {**systems.ALL, "plain-fence": PlainFence, **mutants.ALL}
+BUILT_IN = {**systems.ALL, "plain-fence": PlainFence, "concurrent-fence": ConcurrentFence, **mutants.ALL}
+CONCURRENT = [name for name, system in BUILT_IN.items() if system.runtime != "sync"]
 ALL_KINDS = (*KINDS, "dropped-declaration")
 GROUPS = (
     ("update", "deliver", "outage"),
@@ -38,6 +40,19 @@ def test_one_event_of_any_kind(name: str) -> None:
 def test_two_events_of_some_kinds(name: str, kinds: tuple[str, ...]) -> None:
     with Runner(BUILT_IN[name], world(keys=2, declared=1 + len(name) % 2, depth=1)) as runner:
         assert difference(runner, 2, kinds) == ""
+
+
+@pytest.mark.parametrize("name", CONCURRENT)
+@pytest.mark.parametrize("kinds", [("switch", "advance", "update"), ("switch", "outage", "restore")])
+def test_two_events_one_of_which_says_who_goes_first(name: str, kinds: tuple[str, ...]) -> None:
+    with Runner(BUILT_IN[name], world(keys=2, declared=2, depth=1)) as runner:
+        assert difference(runner, 2, kinds) == ""
+
+
+@pytest.mark.parametrize("name", ["concurrent-fence", "takes-over"])
+def test_three_turns(name: str) -> None:
+    with Runner(BUILT_IN[name], world(keys=2, declared=2, depth=1)) as runner:
+        assert difference(runner, 3, ("switch", "advance")) == ""
 
 
 @pytest.mark.parametrize("kinds", GROUPS)

@@ -1,0 +1,90 @@
+"""The stock asyncio loop, for systems that do real I/O: its order is its own, and a wait takes the time that it says."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from typing import Any
+
+from fencecheck.errors import CouldNotRun
+from fencecheck.run.asyncio_ import cancel
+from fencecheck.run.deadlock import Deadlock, stopped
+
+Main = Callable[[], Coroutine[Any, Any, Any]]
+
+
+class AsyncioNative:
+    """Runs all episodes on one stock loop, to which pools and clients may be bound.
+
+    What `open()` leaves running (the tasks of a pool, a context manager that it entered) is kept until the loop is closed.
+    """
+
+    def __init__(self, wait_s: float) -> None:
+        self._wait_s = wait_s
+        self._loop: asyncio.AbstractEventLoop | None = None  # made when it is first needed
+        self._kept: set[asyncio.Task[Any]] = set()
+
+    def line(self, kit: Any) -> None:
+        """None: who is answered next is the stock loop's to say."""
+
+    def run(self, main: Main, *, line: None = None, keep: bool = False) -> Any:
+        """Runs `main` to its end, at most `timeout_s` real seconds. With `keep` the tasks that it leaves behind live on."""
+
+        async def bounded() -> Any:
+            try:
+                async with asyncio.timeout(self._wait_s) as bound:
+                    answer = await main()
+            except TimeoutError:
+                if bound.expired():
+                    raise Deadlock from None
+                raise
+            if bound.expired():
+                raise Deadlock
+            return answer
+
+        loop = self._loop = self._loop or asyncio.new_event_loop()
+        task = loop.create_task(bounded())
+        try:
+            return loop.run_until_complete(task)
+        except RuntimeError:
+            if task.done():
+                raise
+            raise stopped() from None
+        finally:
+            left = asyncio.all_tasks(loop)
+            if keep:
+                self._kept |= left
+            cancel(loop, lambda: asyncio.all_tasks(loop), asyncio.all_tasks(loop) - left | self._kept)
+
+    def tasks(self) -> set[asyncio.Task[Any]]:
+        """The tasks that live now."""
+        return asyncio.all_tasks()
+
+    async def forget(self, before: set[asyncio.Task[Any]]) -> None:
+        """Cancels the tasks that were begun since: a restart leaves none of them."""
+        for _ in range(100):
+            left = asyncio.all_tasks() - before
+            if not left:
+                break
+            for task in left:
+                task.cancel()
+            await asyncio.wait(left, timeout=1.0)
+
+    async def finish(self, teardown: Main) -> None:
+        """Runs the teardown, however the episode ended."""
+        await teardown()
+
+    def close(self) -> None:
+        """Closes the loop."""
+        if self._loop is None:
+            return
+        loop, self._loop = self._loop, None
+        self._kept.clear()
+        try:
+            with suppress(CouldNotRun):  # an episode that left such a task has said so
+                cancel(loop, lambda: asyncio.all_tasks(loop), set())
+            loop.run_until_complete(loop.shutdown_asyncgens())
+            loop.run_until_complete(loop.shutdown_default_executor())
+        finally:
+            loop.close()

@@ -152,6 +152,7 @@ def main() -> None:
 @click.option("--assume-broken", multiple=True, type=click.Choice(ASSUMPTIONS), help="An assumption that may be broken.")
 @click.option("--max-time", type=click.FloatRange(0, min_open=True), metavar="S", help="Seconds after which no further episode is begun.")
 @click.option("--per-kind", type=click.IntRange(0), metavar="N", help="Most episodes for each further kind of event (600).")
+@click.option("--kinds", metavar="KIND,...", help="Only these kinds of event, such as update,switch.")
 @click.option("--shard", metavar="I/N", help="Run the I-th of N shares of the interleavings of up to --max-events.")
 def check(
     systems: tuple[str, ...],
@@ -169,6 +170,7 @@ def check(
     assume_broken: tuple[str, ...],
     max_time: float | None,
     per_kind: int | None,
+    kinds: str | None,
     shard: str | None,
 ) -> None:
     """Check systems against halt or current.
@@ -193,6 +195,7 @@ def check(
     options = {
         "engine": engine, "scenario": scenario, "level": level, "max_events": max_events, "seed": seed, "fail_on": fail_on,
         "assume_broken": assume_broken, "max_time": max_time, "shard": WHOLE if shard is None else read_shard(shard),
+        "kinds": None if kinds is None else [kind.strip() for kind in kinds.split(",")],
         **{name: value for name, value in (("examples", examples), ("per_kind", per_kind)) if value is not None},
     }  # fmt: skip
     reports, errors = _check_all(loaded, options, save)

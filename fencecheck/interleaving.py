@@ -148,6 +148,8 @@ KINDS: dict[str, type[Struct]] = {kind.__struct_config__.tag: kind for kind in g
 """Event kinds by the name that the command line and JSON use, simplest first: the order in which every engine prefers them."""
 
 
+DROPPED = "dropped-declaration"
+"""What is counted and chosen like a kind of event, but is no event: a declared key that is left out from the start."""
 TURNS: tuple[type[Struct], ...] = (Switch, Advance)
 """The kinds that change nothing in the world: they decide who goes first, and so need a scheduler of ours."""
 

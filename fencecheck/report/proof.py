@@ -31,7 +31,7 @@ def proof_in_words(proof: Proof) -> list[str]:
 
 def _further(proof: Proof) -> list[str]:
     done = [_kind(reach.kind) for reach in proof.further if reach.complete]
-    left = [f"{_kind(reach.kind)}: {count_of(reach.events, 'event')}" for reach in proof.further if not reach.complete]
+    left = [f"{_kind(reach.kind)}: {count_of(reach.events, 'event')}".replace(" ", "\xa0") for reach in proof.further if not reach.complete]
     said = [f"complete with one further kind at a time: {listed(done)}"] if done else []
     said += [f"not complete with these, but every interleaving of up to so many events: {', '.join(left)}"] if left else []
     return said + ([f"further kinds were not finished: {clean(proof.why)}"] if proof.why else [])
@@ -39,8 +39,7 @@ def _further(proof: Proof) -> list[str]:
 
 def _kind(kind: str) -> str:
     """A kind, with how often it comes where that is not any number of times."""
-    once = f"one {kind}" if kind in ("replan", "restart") else kind
-    return once.replace(" ", "\xa0")
+    return f"one {kind}" if kind in ("replan", "restart") else kind
 
 
 def listed(items: Iterable[str]) -> str:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from msgspec.structs import replace
 
 from fencecheck.errors import BadInput, CouldNotRun, FencecheckError
 from fencecheck.history import Ended, Entry, Halted, History, points
-from fencecheck.interleaving import KINDS, Event, Interleaving
+from fencecheck.interleaving import DROPPED, KINDS, Event, Interleaving
 from fencecheck.model import Scenario
 from fencecheck.run.adapter import OPTIONAL, RUNTIMES, AgentSystem, has_own_store, missing_hooks, name_of
 from fencecheck.run.deadlock import Deadlock
@@ -59,6 +59,7 @@ class Runner:
         self.own_store = has_own_store(self._probe)
         self.missing = missing_hooks(self._probe)
         self.kinds = tuple(kind for kind in KINDS if kind not in self.missing)
+        self.drops = True
         self.crashed_at = self.outside = ""
         self._given = replace(self.scenario)  # has mappings of its own
         self._scheduled = "switch" in self.kinds
@@ -93,6 +94,22 @@ class Runner:
         """The points at which a switch or an advance can fire in the episode without events."""
         _ = self.horizon
         return self._turns
+
+    def only(self, kinds: Iterable[str]) -> None:
+        """Leaves out all other kinds of event, `dropped-declaration` among them.
+
+        Raises:
+            BadInput: there is no such kind, or the system cannot receive it.
+        """
+        chosen = tuple(dict.fromkeys(kinds))
+        for kind in chosen:
+            if kind not in (*KINDS, DROPPED):
+                raise BadInput(f"there is no kind of event {kind!r}: use {', '.join((*KINDS, DROPPED))}")
+            if kind in self.missing:
+                raise BadInput(f"{self.name} cannot receive {kind}: define {self.missing[kind]}")
+        self.kinds = tuple(kind for kind in self.kinds if kind in chosen)
+        self.missing = {}
+        self.drops = DROPPED in chosen
 
     def __enter__(self) -> Runner:
         self._watchdog.start()

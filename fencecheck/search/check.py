@@ -7,7 +7,7 @@ from typing import Literal
 
 from fencecheck.errors import BadInput, Nondeterministic
 from fencecheck.history import first_difference
-from fencecheck.interleaving import Interleaving
+from fencecheck.interleaving import KINDS, TURNS, Interleaving
 from fencecheck.judge import ALWAYS_FAIL, FINDINGS, LEVELS, Judgement, Level, judge
 from fencecheck.model import Scenario
 from fencecheck.run.loading import reference
@@ -42,6 +42,7 @@ def check(
     max_time: float | None = None,
     shard: Shard = WHOLE,
     per_kind: int = PER_KIND,
+    kinds: Iterable[str] | None = None,
 ) -> Report:
     """Checks one system against *halt or current*.
 
@@ -61,6 +62,7 @@ def check(
         max_time: seconds after which no further episode is begun.
         shard: the share of the interleavings of up to `max_events` events that is run, for several processes that share them out.
         per_kind: where the search goes on to any number of events, the most episodes for each further kind of event; 0 leaves these out.
+        kinds: the kinds of event to try, such as `update` or `dropped-declaration`; by default all that the system can receive.
 
     Raises:
         BadInput: an argument is out of range.
@@ -72,6 +74,8 @@ def check(
     budget = Budget(max_time)
     with Runner(system, scenario) as runner:
         assumed = preflight(runner, fresh_process=fresh_process)
+        if kinds is not None:
+            runner.only(kinds)
         run = _Check(runner, level, _fail_on(fail_on), frozenset(assume_broken), budget, shard)
         if engine == "exhaust":
             run.exhaust(max_events, per_kind)
@@ -206,7 +210,7 @@ class _Check:
             dict(tally.counts),
             tally.fired,
             failures,
-            missing=runner.missing,
+            missing={kind: why for kind, why in runner.missing.items() if runner.runtime_name != "sync" or KINDS[kind] not in TURNS},
             beyond={code: shown.number for code, shown in tally.beyond(level).items()},
             noticed={code: shown.number for code, shown in tally.shown.items() if code not in fails and FINDINGS[code].kind != "safety"},
             strongest=levels[-1] if levels else None,

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from fencecheck.history import Fetch, History, Landed, Read
-from fencecheck.interleaving import CorruptParent, Deliver, Event, MissingParent, Replan, Restart, Update, What, kind_of
+from fencecheck.interleaving import TURNS, CorruptParent, Deliver, Event, MissingParent, Replan, Restart, Update, What, kind_of
 from fencecheck.run.simulate import Runner
 from fencecheck.search.exhaust import Episode
-from fencecheck.search.placing import Objects, Touch, Touching, depend, event_touches
+from fencecheck.search.placing import Objects, Touch, Touching, depend, event_touches, turns_of
 from fencecheck.search.states import Model, Names, World, lineage_of
 from fencecheck.search.walk import Walk
 
@@ -114,7 +114,8 @@ class Search:
         self.remembers = False
         self._open = False
         self._tried = sys.maxsize
-        self._breaking = tuple(what for what in self.whats if self._breaks(what))
+        self._turn_kinds = tuple({kind_of(what) for what in self.whats if isinstance(what, TURNS)})
+        self._breaking = tuple(what for what in self.whats if self._breaks(what) and not isinstance(what, TURNS))
         self._rest = tuple(what for what in self.whats if not self._breaks(what))
         self._touches: dict[tuple[What, str | None], Touch] = {}
         self._links: dict[tuple[Touch, Touch | None, tuple[str, ...]], list[tuple[What, Touch, bool]]] = {}
@@ -188,6 +189,8 @@ class Search:
         yield self._each(planned, place, self._blocks(place, touch, known, place.sees), (), joined)
         if known is not None:
             return
+        for turn in self._turns(planned, place):
+            yield iter([turn])
         once = {type(event.what) for event in planned.events if isinstance(event.what, ONCE)}
         agent = place.history.entries[place.entry].agent  # type: ignore[union-attr]
         for what in self._breaking:
@@ -196,6 +199,13 @@ class Search:
             its = self._touch(what, place.lineage)
             if its is not None:
                 yield self._each(planned, place, self._before(what, place, its), (what,), None)
+
+    def _turns(self, planned: _Planned, place: _Place) -> Iterator[_Planned]:
+        """The episode with another order at the place. Whose turn it is, is settled before other events land there, but for an advance."""
+        last = planned.events[-1] if planned.events else None
+        for event in turns_of(place.history, self._turn_kinds, last):
+            if event.at == place.point:
+                yield _Planned(planned.dropped, (*planned.events, event), place.point)
 
     def _before(self, what: What, place: _Place, its: Touch) -> Iterator[tuple[What, ...]]:
         """The blocks that an event which calls code of the system's may depend on, as a point does on the events before it."""
@@ -211,8 +221,8 @@ class Search:
             )
 
     def _breaks(self, what: What) -> bool:
-        """Whether the event calls code of the system's, or unwinds it: what follows it is tried in the run that it made."""
-        if isinstance(what, Replan | Restart):
+        """Whether the event calls code of the system's, unwinds it or lets another go first: what follows it is tried in the run that it made."""
+        if isinstance(what, (Replan, Restart, *TURNS)):
             return True
         return (isinstance(what, Deliver) and "deliver" in self._hooks) or (isinstance(what, MissingParent) and "lose" in self._hooks)
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from msgspec import Struct
 
 from fencecheck.history import Derive, History
-from fencecheck.interleaving import KINDS, TURNS, CorruptParent, Deliver, Event, MissingParent, Replan, Restart, What
+from fencecheck.interleaving import DROPPED, KINDS, TURNS, CorruptParent, Deliver, Event, MissingParent, Replan, Restart, What
 from fencecheck.judge.evidence import lineage
 from fencecheck.run.simulate import Runner
 from fencecheck.search.budget import WHOLE, Shard
@@ -86,7 +86,7 @@ class _Search:
     def __init__(self, runner: Runner, most: int, kinds: tuple[str, ...], full: bool, assume_broken: frozenset[str], shard: Shard) -> None:
         self.runner, self.most, self.kinds, self.full, self.shard = runner, most, kinds, full, shard
         self.hooks = {hook for hook in ("deliver", "lose") if callable(getattr(runner._probe, hook, None))}
-        self.drop = "dropped-declaration" in kinds or kinds == runner.kinds
+        self.drop = DROPPED in kinds or (kinds == runner.kinds and runner.drops)
         first = runner.run()
         places = max((len(lineage(first.records, id)[0]) for id in _derived(first)), default=1) + 1
         self.all = every(runner.scenario, kinds, places, assume_broken)

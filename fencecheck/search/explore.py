@@ -55,7 +55,7 @@ def explore_into(
         max_events=max_events,
         kinds=runner.kinds,
         horizon=REPLANNED * runner.horizon,
-        drop_declarations=bool(asks_declared(runner.run())),
+        drop_declarations=runner.drops and bool(asks_declared(runner.run())),
         assume_broken=assume_broken,
         tasks=runner.lanes,
         turns=runner.turns,

@@ -9,7 +9,7 @@ from math import comb
 from msgspec import Struct
 
 from fencecheck.history import Derive, History, Memory
-from fencecheck.interleaving import Event, What
+from fencecheck.interleaving import DROPPED, Event, What
 from fencecheck.judge import Judgement, judge
 from fencecheck.run.simulate import Runner
 from fencecheck.search.closing import Dropped, Search, variant
@@ -19,7 +19,7 @@ from fencecheck.search.renamed import OtherNames
 from fencecheck.search.states import lineage_of
 
 BASE = ("update (fresh)", "outage (refuse)", "restore", "missing-parent")
-"""Kinds of event that are tried together, in any number of each."""
+"""Kinds of event that are tried together, in any number of each. Where none of them is to be tried, all that are to be are."""
 IN_PLACE_OF = {"outage": "outage (refuse)", "corrupt-parent": "missing-parent"}
 """Which base kind a further one of that kind stands in for. The others are tried besides all base kinds."""
 TOLD_APART = {"update (earlier)": 1, "corrupt-parent (two-versions)": 1, "outage (older-head)": 2}
@@ -91,9 +91,10 @@ class _Prover:
         self.runner, self.add, self.known, self.in_time, self.per_kind = runner, add, known, in_time, per_kind
         first = runner.run()
         self.remembers = any(type(entry) is Memory for entry in first.entries)
-        self.whats = every(runner.scenario, runner.kinds, 2 * runner.horizon + 1)
-        self.base = [what for what in self.whats if variant(what) in BASE]
-        self.droppable = asks_declared(first)
+        self.whats = every(runner.scenario, runner.kinds, 2 * runner.horizon + 1, tasks=runner.lanes)
+        self.base = [what for what in self.whats if variant(what) in BASE] or self.whats
+        self.variants = tuple(dict.fromkeys(variant(what) for what in self.base))
+        self.droppable = asks_declared(first) if runner.drops else ()
         self.others = OtherNames(runner)
         self.failed_at: int | None = None
         self.histories: dict[tuple[Dropped, tuple[Event, ...]], History] = {}
@@ -102,7 +103,7 @@ class _Prover:
 
     def prove(self) -> Proof:
         number = _number(self.runner.horizon, len(self.standing), COUNTED)
-        proof = Proof(kinds=tuple(kind for kind in BASE if any(variant(what) == kind for what in self.base)), stands_for=number)
+        proof = Proof(kinds=self.variants, stands_for=number)
         try:
             self._prove(proof)
         except _Stopped as stopped:
@@ -114,8 +115,8 @@ class _Prover:
         proof.base = self._reach("", self.base, MOST_EPISODES)
         if not proof.base.complete:
             proof.why = f"it was still open after {proof.base.episodes:,} episodes"
-        further = [kind for kind in dict.fromkeys(variant(what) for what in self.whats) if kind not in BASE]
-        for kind in [*further, *(["dropped-declaration"] if self.droppable else [])] if self.per_kind else []:
+        further = [kind for kind in dict.fromkeys(variant(what) for what in self.whats) if kind not in self.variants]
+        for kind in [*further, *([DROPPED] if self.droppable else [])] if self.per_kind else []:
             proof.further.append(self._further(kind))
 
     def _further(self, kind: str) -> Reach:
@@ -142,7 +143,7 @@ class _Prover:
     def _search(self, kind: str, whats: list[What], most: int) -> Search:
         back = TOLD_APART.get(kind, 0)
         dropped: tuple[Dropped, ...] = ((),)
-        if kind == "dropped-declaration":
+        if kind == DROPPED:
             dropped = tuple(some for size in range(len(self.droppable) + 1) for some in combinations(self.droppable, size))
         most_events = MOST_EVENTS_TOLD_APART if back else None
         return Search(
@@ -184,15 +185,17 @@ def prove(runner: Runner, add: Judged, *, known: int, in_time: Callable[[], bool
         per_kind: the most episodes for each further kind; 0 leaves them out.
     """
     refused = _refused(runner)
-    return Proof(why=refused) if refused else _Prover(runner, add, known, in_time, per_kind).prove()
+    if refused:
+        return Proof(why=refused)
+    return _Prover(runner, add, known, in_time, per_kind).prove()
 
 
 def _refused(runner: Runner) -> str:
     """Why nothing can be proved of this system, or nothing."""
     if runner.own_store:
         return "it keeps its own store, whose state is not known"
-    if runner.runtime_name != "sync":
-        return "the order in which concurrent calls are answered is not enumerated"
+    if runner.runtime_name == "asyncio-native":
+        return "real time and real I/O decide in which order its calls are answered"
     for key, values in runner.scenario.values.items():
         if any(value in values[:i] for i, value in enumerate(values)):
             return f"the values of {key} are not all different"

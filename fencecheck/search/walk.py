@@ -22,7 +22,19 @@ from fencecheck.history import (
     Seam,
     Validated,
 )
-from fencecheck.interleaving import CorruptParent, Deliver, MissingParent, Outage, Replan, Restart, Restore, ToolFault, Update
+from fencecheck.interleaving import (
+    TURNS,
+    CorruptParent,
+    Deliver,
+    MissingParent,
+    Outage,
+    Replan,
+    Restart,
+    Restore,
+    ToolFault,
+    Update,
+    kind_of,
+)
 from fencecheck.search.states import Key, Model, Names, Part, lineage_of
 
 
@@ -69,9 +81,6 @@ class Walk:
             kind = type(entry)
             if kind in _POINTS and not getattr(entry, "in_event", False):
                 yield self.point
-                waiting = getattr(self.history, "waiting", {}).get(self.point)
-                if waiting is not None:
-                    self._told(("waiting", waiting))
                 self.here, self.point = self.point, self.point + 1
             steps[kind](self, entry)
 
@@ -255,7 +264,7 @@ class Walk:
     def _land(self, entry: Landed) -> None:
         self.here = self.point
         what, model = entry.what, self.model
-        told = isinstance(what, Replan) or (isinstance(what, Restart) and entry.fired)
+        told = isinstance(what, Replan) or (isinstance(what, (Restart, *TURNS)) and entry.fired)
         told = (
             told or (isinstance(what, Deliver) and "deliver" in model.hooks) or (isinstance(what, MissingParent) and "lose" in model.hooks)
         )
@@ -273,7 +282,7 @@ class Walk:
             self.world = list(after)
         if told:
             about = self._name((model.key[what.key], self.world[model.key[what.key]].head)) if isinstance(what, Deliver) else 0  # type: ignore[union-attr]
-            self._told(("landed", type(what).__name__, getattr(what, "agent", ""), entry.record, entry.fired, about))
+            self._told(("landed", kind_of(what), getattr(what, "agent", ""), getattr(what, "task", ""), entry.record, entry.fired, about))
 
 
 _CHANGES = frozenset({Update, Deliver, Outage, Restore, MissingParent, CorruptParent, ToolFault})

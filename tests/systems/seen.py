@@ -96,7 +96,8 @@ def _plainly(
 def lost_by_closing(runner: Runner, most: int, variants: Iterable[str], *, back: int | None = None) -> str:
     """The smallest interleaving that the search that closes, or the plain one, sees alone, or nothing."""
     variants = set(variants)
-    whats = [what for what in every(runner.scenario, KINDS, PLACES, frozenset({"honest-owners"})) if variant(what) in variants]
+    tasks = 0 if runner.runtime_name == "sync" else TASKS
+    whats = [what for what in every(runner.scenario, KINDS, PLACES, frozenset({"honest-owners"}), tasks) if variant(what) in variants]
     back = max((TOLD_APART.get(name, 0) for name in variants), default=0) if back is None else back
     less, more = closing(runner, most, whats, back=back), plain_of(runner, most, whats)
     for one, other, name in ((more, less, "plain"), (less, more, "closing")):

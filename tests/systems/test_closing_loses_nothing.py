@@ -8,6 +8,7 @@ import pytest
 
 from fencecheck import mutants, systems
 from fencecheck.interleaving import KINDS
+from fencecheck.mutants.concurrent import ConcurrentFence
 from fencecheck.mutants.plain import PlainFence
 from fencecheck.run.adapter import AgentSystem
 from fencecheck.run.simulate import Runner
@@ -20,7 +21,8 @@ from .programs import system as program
 from .seen import PLACES, lost_by_closing
 from .specimens import SHOWN_BY
 
-BUILT_IN = {**systems.ALL, "plain-fence": PlainFence, **mutants.ALL}
+BUILT_IN = {**systems.ALL, "plain-fence": PlainFence, "concurrent-fence": ConcurrentFence, **mutants.ALL}
+CONCURRENT = tuple(name for name, system in BUILT_IN.items() if system.runtime != "sync")
 VARIANTS = tuple(dict.fromkeys(variant(what) for what in every(world(), KINDS, 1, frozenset({"honest-owners"}))))
 
 
@@ -44,6 +46,21 @@ def test_three_base_events_in_a_small_world(name: str) -> None:
 def test_a_further_kind_beside_updates(name: str, further: str) -> None:
     with Runner(BUILT_IN[name], world(keys=2, declared=2, depth=1)) as runner:
         assert lost_by_closing(runner, 2, {"update (fresh)", "missing-parent", further}) == ""
+
+
+@pytest.mark.parametrize("name", CONCURRENT)
+@pytest.mark.parametrize(
+    "names", [("switch", "update (fresh)"), ("switch", "advance"), ("outage (hang)", "switch"), ("outage (refuse)", "restore", "advance")]
+)
+def test_two_events_where_tasks_take_turns(name: str, names: tuple[str, ...]) -> None:
+    with Runner(BUILT_IN[name], world(keys=2, declared=2, depth=1)) as runner:
+        assert lost_by_closing(runner, 2, names) == ""
+
+
+@pytest.mark.parametrize("name", ["concurrent-fence", "takes-over"])
+def test_three_events_where_tasks_take_turns(name: str) -> None:
+    with Runner(BUILT_IN[name], world(keys=1, declared=1, depth=1, owners=1)) as runner:
+        assert lost_by_closing(runner, 3, ("switch", "advance", "update (fresh)")) == ""
 
 
 @pytest.mark.parametrize("seed", range(60))

@@ -6,10 +6,7 @@ replay and a run that notes source lines come here at each point.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Generator, Mapping
-from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from fencecheck.errors import BadInput, CouldNotRun, FencecheckError
@@ -33,7 +30,8 @@ from fencecheck.interleaving import (
 from fencecheck.model import Action, Record
 from fencecheck.run import faults
 from fencecheck.run.faults import Restarted
-from fencecheck.run.raised import is_library, place, said
+from fencecheck.run.lines import line_of_caller
+from fencecheck.run.raised import place, said
 from fencecheck.run.recognise import equal
 from fencecheck.run.world import ANYONE, World, handed_out, snapshot
 
@@ -42,10 +40,8 @@ if TYPE_CHECKING:
     from fencecheck.run.line import Waiting
 
 Steps = Generator[Any, Any, bool]
-_HERE = (str(Path(__file__).parent), str(Path(__file__).parent.parent / "fence"))
 SEVERAL = "several versions"
 """What an id of a system's own store names that is an id of several keys."""
-_SIMULATE = str(Path(__file__).parent / "simulate.py")
 
 
 class Anchored:
@@ -160,7 +156,7 @@ class Landing:
         if self.own_store:
             yield from self.observe()
         if self._lines is not None:
-            self._lines[len(self.log)] = _line_of_caller()
+            self._lines[len(self.log)] = line_of_caller()
 
     def _label(self, port: str, about: str) -> str:
         if port == "record":
@@ -500,30 +496,3 @@ _LANDINGS: dict[type, Callable[[Landing, Any, Landed], Steps]] = {
     CorruptParent: Landing._corrupt,
     ToolFault: Landing._tool_fault,
 }
-
-
-def _line_of_caller() -> str:
-    """`file:line` of the call in the system's own code, or nothing where that is not known.
-
-    A port that is made a task of its own, as by `gather`, is called by the event loop: then it is where the call was written.
-    """
-    frame: FrameType | None = sys._getframe(1)
-    outer = ""
-    while frame is not None and frame.f_code.co_filename != _SIMULATE:
-        file, line = frame.f_code.co_filename, frame.f_lineno
-        if not file.startswith((*_HERE, "<")):
-            if not is_library(file):
-                return f"{Path(file).name}:{line}"
-            outer = outer or f"{Path(file).name}:{line}"
-        frame = frame.f_back
-    return _line_of_task() or outer
-
-
-def _line_of_task() -> str:
-    asyncio = sys.modules.get("asyncio")
-    try:
-        task = asyncio.current_task() if asyncio is not None else None
-    except RuntimeError:  # no loop of asyncio runs
-        task = None
-    made = getattr(task.get_coro(), "cr_origin", None) or () if task is not None else ()
-    return next((f"{Path(file).name}:{line}" for file, line, _ in made if not is_library(file)), "")

@@ -51,6 +51,92 @@ SMALLEST: dict[str, list[tuple[str, str | None, str]]] = {
         ),
     ],
     "validates-before-the-wait": [("stale-act", "order/42/requirement", "Event(at=8, what=Update(key='order/42/requirement'))")],
+    "removed-is-unchanged": [("stale-act", "order/42/requirement", "Event(at=7, what=Update(key='order/42/requirement', how='removed'))")],
+    "compares-numbers": [("unverified-act", "order/42/requirement", "Event(at=7, what=Outage(owner='orders', how='wrong-key'))")],
+    "compares-the-lineage": [("unverified-act", None, "Event(at=3, what=CorruptParent(how='wrong-key'))")],
+    "plans-again-after-validating": [
+        ("stale-act", "order/42/requirement", "Event(at=13, what=Update(key='order/42/requirement'))"),
+        ("unbounded-replan", None, "Event(at=7, what=Update(key='order/42/requirement'))"),
+    ],
+    "caches-answers": [
+        (
+            "stale-act",
+            "order/42/requirement",
+            "Event(at=7, what=Update(key='order/42/requirement')), Event(at=14, what=Update(key='order/42/requirement'))",
+        )
+    ],
+    "last-answer-holds": [
+        (
+            "unverified-act",
+            "order/42/requirement",
+            "Event(at=7, what=Update(key='order/42/requirement')), Event(at=15, what=Outage(owner='orders'))",
+        )
+    ],
+    "revalidates-the-changed": [
+        (
+            "stale-act",
+            "order/42/window",
+            "Event(at=7, what=Update(key='order/42/requirement')), Event(at=15, what=Update(key='order/42/window'))",
+        )
+    ],
+    "compares-the-highest": [
+        (
+            "stale-act",
+            "order/42/window",
+            "Event(at=0, what=Update(key='order/42/requirement')), Event(at=8, what=Update(key='order/42/window'))",
+        ),
+        (
+            "unverified-act",
+            None,
+            "Event(at=0, what=Update(key='order/42/requirement')), Event(at=3, what=CorruptParent(place=0, how='two-versions'))",
+        ),
+    ],
+    "retries-the-act": [
+        (
+            "stale-act",
+            "order/42/requirement",
+            "Event(at=8, what=Update(key='order/42/requirement')), Event(at=9, what=ToolFault(tool='deliver'))",
+        )
+    ],
+    "validates-the-saved-plan": [
+        (
+            "stale-act",
+            "order/42/requirement",
+            "Event(at=4, what=Update(key='order/42/requirement')), Event(at=4, what=Replan())",
+        )
+    ],
+    "retries-for-an-answer": [
+        (
+            "stale-act",
+            "order/42/requirement",
+            "Event(at=7, what=Update(key='order/42/requirement')), Event(at=7, what=Outage(owner='orders')), "
+            "Event(at=9, what=Restore(owner='orders'))",
+        )
+    ],
+    "retries-the-refused": [
+        (
+            "stale-act",
+            "order/42/requirement",
+            "Event(at=8, what=Outage(owner='calendar')), Event(at=10, what=Update(key='order/42/requirement')), "
+            "Event(at=10, what=Restore(owner='calendar'))",
+        )
+    ],
+    "short-change-list": [
+        (
+            "stale-act",
+            "order/42/requirement",
+            "Event(at=7, what=Update(key='order/42/requirement')), Event(at=7, what=Update(key='order/42/requirement')), "
+            "Event(at=7, what=Update(key='order/42/requirement'))",
+        )
+    ],
+    "saves-too-early": [
+        (
+            "stale-act",
+            "order/42/requirement",
+            "Event(at=7, what=Update(key='order/42/requirement')), Event(at=12, what=Restart()), "
+            "Event(at=12, what=Update(key='order/42/requirement'))",
+        )
+    ],
 }
 
 

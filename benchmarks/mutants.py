@@ -4,7 +4,7 @@
 
 `exhaust` is the default `check`: it is deterministic, runs once, and goes on to the end of the size of the first failure. `explore` runs
 once for each seed; its episodes are those until the first failure, and its seconds those until that was shrunk. A seed that finds nothing
-counts as more than `--examples`. Episodes are exact and can be repeated; seconds are those of one core that others may share.
+counts as more than `--examples`. Episodes are exact and can be repeated; seconds are of processor time, since others may share the machine.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from __future__ import annotations
 import argparse
 import platform
 import statistics
+import time
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import hypothesis
 
@@ -38,6 +39,13 @@ HEADER = (
 )
 
 
+class Run(NamedTuple):
+    """One check, and the processor time that it took."""
+
+    report: Report
+    seconds: float
+
+
 class Measured(NamedTuple):
     """One mutant under both engines.
 
@@ -46,35 +54,42 @@ class Measured(NamedTuple):
     """
 
     name: str
-    exhaust: Report
-    explored: list[Report]
+    exhaust: Run
+    explored: list[Run]
     same: int
+
+
+def run(name: str, **options: Any) -> Run:
+    """Checks one mutant."""
+    started = time.process_time()
+    report = check(ALL[name], fresh_process=False, **options)
+    return Run(report, time.process_time() - started)
 
 
 def measure(name: str, seeds: int, examples: int) -> Measured:
     """Runs both engines on one mutant."""
-    exhaust = check(ALL[name], fresh_process=False)
-    explored = [check(ALL[name], engine="explore", examples=examples, seed=seed, fresh_process=False) for seed in range(seeds)]
-    named = {(failure.code, failure.events) for failure in exhaust.failures}
-    same = sum(all((failure.code, failure.events) in named for failure in report.failures) for report in explored if report.failures)
-    return Measured(name, exhaust, explored, same)
+    exhaust = run(name)
+    explored = [run(name, engine="explore", examples=examples, seed=seed) for seed in range(seeds)]
+    named = {(failure.code, failure.events) for failure in exhaust.report.failures}
+    shrunk = [{(failure.code, failure.events) for failure in one.report.failures} for one in explored]
+    return Measured(name, exhaust, explored, sum(bool(some) and some <= named for some in shrunk))
 
 
 def row(measured: Measured, examples: int) -> list[str]:
     """The cells of one mutant."""
     exhaust, explored = measured.exhaust, measured.explored
-    found = [report for report in explored if report.failures]
-    episodes = [report.episodes if report.failures else NEVER for report in explored]
-    seconds = [report.seconds if report.failures else NEVER for report in explored]
+    found = sum(bool(one.report.failures) for one in explored)
+    episodes = [one.report.episodes if one.report.failures else NEVER for one in explored]
+    seconds = [one.seconds if one.report.failures else NEVER for one in explored]
     return [
         measured.name,
-        str(exhaust.failures[0].interleaving.size),
-        f"{exhaust.episodes:,}",
+        str(exhaust.report.failures[0].interleaving.size),
+        f"{exhaust.report.episodes:,}",
         f"{exhaust.seconds:.1f}",
-        f"{len(found)} of {len(explored)}",
+        f"{found} of {len(explored)}",
         *(f"{number:,.0f}" if number < NEVER else f"> {examples:,}" for number in (statistics.median_high(episodes), max(episodes))),
         *(f"{number:.1f}" if number < NEVER else "–" for number in (statistics.median_high(seconds), max(seconds))),
-        f"{measured.same} of {len(found)}" if found else "–",
+        f"{measured.same} of {found}",
     ]
 
 

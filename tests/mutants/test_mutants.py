@@ -1,13 +1,21 @@
-"""Each known-bad fence: what it breaks, from which level on, and the exact smallest interleaving that shows it."""
+"""Each known-bad fence: what it breaks, from which level on, and the exact smallest interleaving that shows it, whoever looks for it."""
 
 from __future__ import annotations
 
+from functools import cache
+
 import pytest
 
-from fencecheck.judge import FINDINGS, LEVELS
+from fencecheck.interleaving import KINDS, kind_of
+from fencecheck.judge import ALWAYS_FAIL, FINDINGS, LEVELS, judge
 from fencecheck.mutants import ALL
 from fencecheck.mutants.plain import PlainFence
+from fencecheck.run.adapter import AgentSystem
+from fencecheck.run.simulate import Runner
 from fencecheck.search.check import check
+from fencecheck.search.explore import explore_into
+from fencecheck.search.report import Report
+from fencecheck.systems import ALL as SYSTEMS
 from fencecheck.worlds import world
 
 # name: finding code, the key that it names, and the smallest interleaving as it is printed; the finding that matters most comes first
@@ -109,35 +117,53 @@ SMALLEST: dict[str, list[tuple[str, str | None, str]]] = {
         (
             "stale-act",
             "order/42/requirement",
-            "Event(at=7, what=Update(key='order/42/requirement')), Event(at=7, what=Outage(owner='orders')), "
-            "Event(at=9, what=Restore(owner='orders'))",
+            (
+                "Event(at=7, what=Update(key='order/42/requirement')), Event(at=7, what=Outage(owner='orders')), "
+                "Event(at=9, what=Restore(owner='orders'))"
+            ),
         )
     ],
     "retries-the-refused": [
         (
             "stale-act",
             "order/42/requirement",
-            "Event(at=8, what=Outage(owner='calendar')), Event(at=10, what=Update(key='order/42/requirement')), "
-            "Event(at=10, what=Restore(owner='calendar'))",
+            (
+                "Event(at=8, what=Outage(owner='calendar')), Event(at=10, what=Update(key='order/42/requirement')), "
+                "Event(at=10, what=Restore(owner='calendar'))"
+            ),
         )
     ],
     "short-change-list": [
         (
             "stale-act",
             "order/42/requirement",
-            "Event(at=7, what=Update(key='order/42/requirement')), Event(at=7, what=Update(key='order/42/requirement')), "
-            "Event(at=7, what=Update(key='order/42/requirement'))",
+            (
+                "Event(at=7, what=Update(key='order/42/requirement')), Event(at=7, what=Update(key='order/42/requirement')), "
+                "Event(at=7, what=Update(key='order/42/requirement'))"
+            ),
         )
     ],
     "saves-too-early": [
         (
             "stale-act",
             "order/42/requirement",
-            "Event(at=7, what=Update(key='order/42/requirement')), Event(at=12, what=Restart()), "
-            "Event(at=12, what=Update(key='order/42/requirement'))",
+            (
+                "Event(at=7, what=Update(key='order/42/requirement')), Event(at=12, what=Restart()), "
+                "Event(at=12, what=Update(key='order/42/requirement'))"
+            ),
         )
     ],
 }
+
+
+BEYOND = {code for code, kind in FINDINGS.items() if kind.level != LEVELS[0]}
+"""What the default level does not promise."""
+
+
+@cache
+def checked(name: str) -> Report:
+    """The default check."""
+    return check(ALL[name], fresh_process=False)
 
 
 def test_the_table_names_every_mutant() -> None:
@@ -146,7 +172,7 @@ def test_the_table_names_every_mutant() -> None:
 
 @pytest.mark.parametrize("name", SMALLEST)
 def test_exact_smallest_interleaving(name: str) -> None:
-    report = check(ALL[name], fresh_process=False)
+    report = checked(name)
     assert (report.verdict, report.exit_status, report.strongest) == ("violated", 1, None)
     found = [(f.code, f.finding.key, ", ".join(map(repr, f.events))) for f in report.failures]
     assert found == SMALLEST[name]
@@ -166,6 +192,15 @@ def test_one_event_fewer_shows_nothing(name: str) -> None:
     assert report.verdict == ("held" if fewer else "inconclusive")
 
 
+@pytest.mark.parametrize("right", [PlainFence, SYSTEMS["planfence"]])
+@pytest.mark.parametrize("name", SMALLEST)
+def test_the_same_interleaving_breaks_no_right_fence(name: str, right: type[AgentSystem]) -> None:
+    with Runner(right) as runner:
+        histories = [runner.run(failure.interleaving.dropped, failure.interleaving.events) for failure in checked(name).failures]
+    assert any(history.fired for history in histories)  # an event after the last point of a right fence does not
+    assert {finding.code for history in histories for finding in judge(history).findings} <= BEYOND
+
+
 def test_the_fence_that_they_get_wrong_holds() -> None:
     report = check(PlainFence, fresh_process=False)
     assert (report.verdict, report.strongest, report.failures) == ("held", "at-validation", [])
@@ -176,3 +211,32 @@ def test_the_fence_that_they_get_wrong_holds() -> None:
 
 def test_the_fence_that_they_get_wrong_holds_where_lineage_is_deep() -> None:
     assert check(PlainFence, scenario=world(depth=5), max_events=1, fresh_process=False).verdict == "held"
+
+
+# -- what Hypothesis shrinks to --------------------------------------------------------------------------------------------------------
+
+SEEDS = {1: 20, 2: 2, 3: 1}
+"""How many seeds, by the number of events: two or three that only together show anything are a rare find, and each seed takes seconds."""
+MOST_EXAMPLES = 20_000
+TOO_RARE = {"retries-for-an-answer", "retries-the-refused", "validates-the-saved-plan", "newest-wins"}
+"""What takes ten thousand examples or more to find, even among the kinds that it needs."""
+OTHERWISE_MINIMAL = {"saves-too-early", "revalidates-the-changed"}
+"""Where exploring stops at as many events, two of which stand in the other order, or whose keys have changed places."""
+
+
+def explored(name: str, seed: int) -> list[tuple[str, str | None, str]]:
+    """What exploring shrinks to, among the kinds of event of the smallest interleaving."""
+    smallest = checked(name).failures[0].events
+    with Runner(ALL[name]) as runner:
+        runner.kinds = tuple(kind for kind in KINDS if kind in {kind_of(event.what) for event in smallest})
+        tally = explore_into(runner, MOST_EXAMPLES, seed, len(smallest) + 1, LEVELS[0], ALWAYS_FAIL, frozenset())
+    shown = tally.failing(LEVELS[0], ALWAYS_FAIL)
+    assert [one.dropped for one in shown.values()] == [()]
+    return [(code, one.finding.key, ", ".join(map(repr, one.events))) for code, one in shown.items()]
+
+
+@pytest.mark.parametrize("name", [name for name in SMALLEST if name not in TOO_RARE | OTHERWISE_MINIMAL])
+def test_exploring_shrinks_to_the_same(name: str) -> None:
+    for seed in range(SEEDS[SMALLEST[name][0][2].count("Event(")]):
+        [found] = explored(name, seed)
+        assert found in SMALLEST[name], seed

@@ -107,10 +107,15 @@ class _Hunt:
             events = self._simplified(dropped, events)
             pushed = push_right(self.runner.run(dropped, events), events)
             events = pushed if self._fails(dropped, pushed) else events
+            finding = self._findings(dropped, events)[0]
         self.tally.shown[finding.code] = Shown(finding, dropped, events)
 
     def _fails(self, dropped: Dropped, events: tuple[Event, ...]) -> bool:
-        return any(finding.code == self.code for finding in judge(self.runner.run(dropped, events)).findings)
+        return bool(self._findings(dropped, events))
+
+    def _findings(self, dropped: Dropped, events: tuple[Event, ...]) -> list[Finding]:
+        """Those of the code that is shrunk."""
+        return [finding for finding in judge(self.runner.run(dropped, events)).findings if finding.code == self.code]
 
     def _fewer(self, dropped: Dropped, events: tuple[Event, ...]) -> tuple[Dropped, tuple[Event, ...]]:
         """Leaves out an event or a dropped declaration where another event then fails in some other place.

@@ -21,7 +21,11 @@ class PlainFence(Comparing):
             if key not in premises:
                 raise Halt("not-in-lineage", key)
         heads = {key: self.ask(key) for key in self.declared()}
-        return {key: head for key, head in heads.items() if premises[key] != [head]}
+        return {key: head for key, head in heads.items() if not self.current(key, premises[key], head)}
+
+    def current(self, key: str, ids: list[str], head: str) -> bool:
+        """Whether the versions of `key` in the lineage are its head alone."""
+        return ids == [head]
 
     def premises(self, plan: Record) -> dict[str, list[str]]:
         """By key the versions that the plan rests on, as its lineage is served."""

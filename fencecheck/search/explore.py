@@ -13,9 +13,10 @@ from hypothesis.errors import Flaky, HypothesisWarning
 
 from fencecheck.errors import Nondeterministic
 from fencecheck.history import History, first_difference
-from fencecheck.interleaving import Event, Interleaving
+from fencecheck.interleaving import Event, Interleaving, What
 from fencecheck.judge import Finding, Level, counts_at, judge
 from fencecheck.run.simulate import Runner
+from fencecheck.search.closing import Dropped
 from fencecheck.search.placing import asks_declared, every, push_right
 from fencecheck.search.preflight import difference
 from fencecheck.search.tally import Shown, Tally
@@ -92,7 +93,7 @@ class _Hunt:
         self.tally = Tally()
         self.code: str | None = None
         self.last: tuple[Finding, Interleaving, History] | None = None
-        self._seen: set[tuple[tuple[tuple[str, str], ...], tuple[Event, ...]]] = set()
+        self._seen: set[tuple[Dropped, tuple[Event, ...]]] = set()
 
     def run(self, interleaving: Interleaving) -> None:
         """Runs one example; once a finding was seen, only that finding fails an example, so that it is this one that is shrunk.
@@ -137,31 +138,56 @@ class _Hunt:
             del self.tally.shown[code]  # seen on the way, and not shrunk
         fired = self.runner.run(dropped, events).fired
         if self._fails(dropped, fired):
-            events = self._simplified(dropped, fired)
+            dropped, events = self._fewer(dropped, fired)
+            events = self._simplified(dropped, events)
             pushed = push_right(self.runner.run(dropped, events), events)
             events = pushed if self._fails(dropped, pushed) else events
+            finding = self._findings(dropped, events)[0]
         self.tally.shown[finding.code] = Shown(finding, dropped, events)
 
-    def _fails(self, dropped: tuple[tuple[str, str], ...], events: tuple[Event, ...]) -> bool:
-        return any(finding.code == self.code for finding in judge(self.runner.run(dropped, events)).findings)
+    def _fails(self, dropped: Dropped, events: tuple[Event, ...]) -> bool:
+        return bool(self._findings(dropped, events))
 
-    def _simplified(self, dropped: tuple[tuple[str, str], ...], events: tuple[Event, ...]) -> tuple[Event, ...]:
-        """Replaces each event by the simplest that fails in its place.
+    def _findings(self, dropped: Dropped, events: tuple[Event, ...]) -> list[Finding]:
+        """Those of the code that is shrunk."""
+        return [finding for finding in judge(self.runner.run(dropped, events)).findings if finding.code == self.code]
+
+    def _fewer(self, dropped: Dropped, events: tuple[Event, ...]) -> tuple[Dropped, tuple[Event, ...]]:
+        """Leaves out an event or a dropped declaration where another event then fails in some other place.
+
+        Either can make points or take some away, so that without it what comes after has to land elsewhere. Hypothesis tries one at a time.
+        """
+        smaller = [(dropped[:i] + dropped[i + 1 :], events) for i in range(len(dropped))]
+        smaller += [(dropped, events[:i] + events[i + 1 :]) for i in range(len(events))]
+        for less, others in smaller:
+            for i, event in enumerate(others):
+                rest = others[:i] + others[i + 1 :]
+                here = self._first_place(less, rest, event.what, REPLANNED * self.runner.horizon)
+                if here is not None:
+                    return self._fewer(less, _sorted(rest, Event(here, event.what)))
+        return dropped, events
+
+    def _first_place(self, dropped: Dropped, others: tuple[Event, ...], what: What, end: int, number: int = 1) -> int | None:
+        """The first point before `end` at which so many of `what`, beside these others, fail."""
+        return next((at for at in range(end) if self._fails(dropped, _sorted(others, *[Event(at, what)] * number))), None)
+
+    def _simplified(self, dropped: Dropped, events: tuple[Event, ...]) -> tuple[Event, ...]:
+        """Replaces each event, together with those equal to it or alone, by the simplest that fails in its place.
 
         Hypothesis changes what an event is and where it lands one at a time, and so stops where both would have to change at once.
         """
         simplest = every(self.runner.scenario, self.runner.kinds, self.runner.horizon, self.assume_broken, self.runner.lanes)
-        for i, event in enumerate(events):
-            others = events[:i] + events[i + 1 :]
+        together = [tuple(other for other in events if other != event) for event in events]
+        alone = [events[:i] + events[i + 1 :] for i in range(len(events))]
+        for event, others in zip(events * 2, together + alone, strict=True):
             rank = simplest.index(event.what) if event.what in simplest else len(simplest)
             for what in simplest[:rank]:
-                here = next(
-                    (at for at in range(event.at + self.runner.horizon) if self._fails(dropped, _sorted(others, Event(at, what)))), None
-                )
+                number = len(events) - len(others)
+                here = self._first_place(dropped, others, what, event.at + self.runner.horizon, number)
                 if here is not None:
-                    return self._simplified(dropped, _sorted(others, Event(here, what)))
+                    return self._simplified(dropped, _sorted(others, *[Event(here, what)] * number))
         return events
 
 
-def _sorted(events: tuple[Event, ...], one: Event) -> tuple[Event, ...]:
-    return tuple(sorted((*events, one), key=lambda event: event.at))
+def _sorted(events: tuple[Event, ...], *more: Event) -> tuple[Event, ...]:
+    return tuple(sorted((*events, *more), key=lambda event: event.at))

@@ -337,7 +337,7 @@ def test_any_interleaving_that_fired_replays_to_the_same_history(tmp_path: Path)
 
 @pytest.mark.parametrize("name", MUTANTS)
 def test_every_mutants_case_replays(name: str) -> None:
-    report = check(MUTANTS[name], max_events=2, fresh_process=False, fail_on=["duplicate-act"])
+    report = check(MUTANTS[name], fresh_process=False, fail_on=["duplicate-act"])
     assert report.failures
     for failure in report.failures:
         again = replay(case_of(report, failure), MUTANTS[name])

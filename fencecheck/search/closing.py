@@ -22,7 +22,7 @@ from fencecheck.search.walk import Walk
 Dropped = tuple[tuple[str, str], ...]
 ONCE = (Replan, Restart)
 """Events that make points of their own: any number of them would never close, so each comes once at most."""
-MOST_IN_BLOCK = 12
+MOST_IN_BLOCK = 40
 """Events before one point beyond which a state of the world is taken to be one of endlessly many."""
 _OF_RECORDS = frozenset({MissingParent, CorruptParent})
 _NOTHING: Objects = frozenset()

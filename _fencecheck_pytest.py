@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+PROFILE: list[str | None] = [None]
+"""The profile of this run, for the suites of test files, which have no other way to it: a test of a suite takes no fixture."""
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Adds the options."""
@@ -24,10 +27,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--fencecheck-max-events", type=int, metavar="K", help="most events in an interleaving")
     group.addoption("--fencecheck-engine", choices=("exhaust", "explore"), help="the search (default: both)")
     group.addoption("--fencecheck-examples", type=int, metavar="N", help="how many interleavings explore draws")
+    group.addoption(
+        "--fencecheck-profile",
+        choices=("fencecheck-pr", "fencecheck-nightly"),
+        help="for explore, in suites too: the same interleavings each time, or other ones, with what failed before first",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Loads the systems that were asked for."""
+    """Notes the profile, and loads the systems that were asked for."""
+    PROFILE[:] = [config.getoption("fencecheck_profile")]
     if config.getoption("fencecheck_system"):
         from fencecheck.pytest import Systems
 

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 LEVELS = ("at-validation", "at-one-instant", "at-act")
 ENGINES = ("exhaust", "explore")
 ASSUMPTIONS = ("honest-owners",)
+PROFILES = ("fencecheck-pr", "fencecheck-nightly")
+WORLDS = ("default", "large")
 EXPECTED = {"planfence": "held", "central": "held", "direct-parents": "violated", "fresh-read": "violated"}
 """The verdicts that `demo` expects, with the default world."""
 _WORST = (0, 3, 1, 2)
@@ -139,10 +141,16 @@ def main() -> None:
 @main.command()
 @click.argument("systems", metavar="SYSTEM...", nargs=-1, required=True)
 @click.option("--engine", type=click.Choice(ENGINES), default="exhaust", help="Every interleaving, or drawn ones.")
-@click.option("--max-events", type=click.IntRange(0), metavar="K", help="Most events; else exhaust goes on to any number, explore draws 8.")
+@click.option(
+    "--max-events", type=click.IntRange(0), metavar="K", help="Most events; else exhaust goes on to any number, explore draws 8 (12)."
+)
 @click.option("--examples", type=click.IntRange(1), metavar="N", help="How many interleavings explore draws (1,000).")
 @click.option("--level", type=click.Choice(LEVELS), default="at-validation", help="The promise that is checked.")
-@click.option("--seed", type=int, default=0, metavar="S", help="Where explore begins (0).")
+@click.option("--seed", type=int, metavar="S", help="Where explore begins (0; nightly: at random).")
+@click.option(
+    "--profile", type=click.Choice(PROFILES), help="For explore: the same each time, or other ones with what failed before first."
+)
+@click.option("--worlds", type=click.Choice(WORLDS), default="default", help="For explore: large draws the scenario too, up to 16 keys.")
 @click.option("--keys", type=int, metavar="N", help="Keys of the generated scenario (4).")
 @click.option("--declared", type=int, metavar="M", help="How many of them the action depends on (2).")
 @click.option("--depth", type=int, metavar="D", help="Generations between a plan and what it rests on (2).")
@@ -160,7 +168,9 @@ def check(
     max_events: int | None,
     examples: int | None,
     level: str,
-    seed: int,
+    seed: int | None,
+    profile: str | None,
+    worlds: str,
     keys: int | None,
     declared: int | None,
     depth: int | None,
@@ -193,8 +203,9 @@ def check(
     if save is not None:
         json.refuse_unwritable_folder(save)
     options = {
-        "engine": engine, "scenario": scenario, "level": level, "max_events": max_events, "seed": seed, "fail_on": fail_on,
-        "assume_broken": assume_broken, "max_time": max_time, "shard": WHOLE if shard is None else read_shard(shard),
+        "engine": engine, "scenario": scenario, "level": level, "max_events": max_events, "seed": seed, "profile": profile,
+        "worlds": worlds, "fail_on": fail_on, "assume_broken": assume_broken, "max_time": max_time,
+        "shard": WHOLE if shard is None else read_shard(shard),
         "kinds": None if kinds is None else [kind.strip() for kind in kinds.split(",")],
         **{name: value for name, value in (("examples", examples), ("per_kind", per_kind)) if value is not None},
     }  # fmt: skip

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from _fencecheck_pytest import PROFILE
 from fencecheck.errors import FencecheckError
 from fencecheck.run.loading import load
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from fencecheck.model import Scenario
     from fencecheck.run.simulate import SystemLike
     from fencecheck.search.check import Engine
+    from fencecheck.search.drawing import Profile, Worlds
     from fencecheck.search.report import Report
 
 ENGINES: tuple[Engine, ...] = ("exhaust", "explore")
@@ -41,7 +43,9 @@ def suite(
     max_events: int | None = None,
     examples: int | None = None,
     scenario: Scenario | None = None,
-    seed: int = 0,
+    seed: int | None = None,
+    profile: Profile | None = None,
+    worlds: Worlds = "default",
     fail_on: Iterable[str] = (),
     assume_broken: Iterable[str] = (),
 ) -> Callable[..., None]:
@@ -50,7 +54,8 @@ def suite(
     Args:
         system: an adapter class, a function that makes an adapter, or the name of one as the command line takes it.
         engine: `exhaust` or `explore`; both by default.
-        level, max_events, examples, scenario, seed, fail_on, assume_broken: as for `fencecheck.check`.
+        profile: for `explore`; by default that of `--fencecheck-profile`.
+        level, max_events, examples, scenario, seed, worlds, fail_on, assume_broken: as for `fencecheck.check`; `worlds` is for `explore` alone.
     """
     fails, broken = tuple(fail_on), tuple(assume_broken)
 
@@ -58,6 +63,8 @@ def suite(
     def test_fence(engine: Engine) -> None:
         with _one_sentence():
             options = _options(level, max_events, examples, seed)
+            if engine == "explore":
+                options |= {"profile": profile or PROFILE[0], "worlds": worlds}
             target = load(system) if isinstance(system, str) else system
             _pass_or_fail(_checked(target, engine, scenario=scenario, fail_on=fails, assume_broken=broken, **options))
 
@@ -93,7 +100,7 @@ def _one_sentence() -> Iterator[None]:
         raise pytest.fail.Exception(f"fencecheck: {error}", pytrace=False) from None
 
 
-def _options(level: Level, max_events: int | None, examples: int | None, seed: int) -> dict[str, Any]:
+def _options(level: Level, max_events: int | None, examples: int | None, seed: int | None) -> dict[str, Any]:
     return {"level": level, "max_events": max_events, "seed": seed, **({} if examples is None else {"examples": examples})}
 
 
@@ -129,7 +136,7 @@ class Systems:
         from fencecheck.run.simulate import Runner
 
         self._options = _options(
-            config.getoption("fencecheck_level"), config.getoption("fencecheck_max_events"), config.getoption("fencecheck_examples"), 0
+            config.getoption("fencecheck_level"), config.getoption("fencecheck_max_events"), config.getoption("fencecheck_examples"), None
         )
         engine = config.getoption("fencecheck_engine")
         self._engines: tuple[Engine, ...] = ENGINES if engine is None else (engine,)
@@ -181,7 +188,8 @@ class _Item(pytest.Item):
     def runtest(self) -> None:
         """Checks the system."""
         with _one_sentence():
-            _pass_or_fail(_checked(self._system, self._engine, **self._options))
+            profile = {"profile": PROFILE[0]} if self._engine == "explore" else {}
+            _pass_or_fail(_checked(self._system, self._engine, **self._options, **profile))
 
     def reportinfo(self) -> tuple[Path, None, str]:
         """What pytest calls it."""

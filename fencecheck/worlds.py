@@ -23,6 +23,7 @@ Family = Literal["delivery", "booking", "deployment"]
 FAMILIES: tuple[Family, ...] = get_args(Family)
 MAX_KEYS = 16
 MAX_DEPTH = 64
+MAX_EXECUTORS = 16
 MAX_VERSIONS = 100
 
 Text = Callable[["Faker"], str]
@@ -46,6 +47,7 @@ def world(
     family: Family = "delivery",
     seed: int = 0,
     versions: int = 8,
+    executors: int = 1,
 ) -> Scenario:
     """A scenario of the given size, with realistic names and values.
 
@@ -58,6 +60,8 @@ def world(
         family: delivery (its action is `deliver`), booking (`book`) or deployment (`deploy`).
         seed: another seed gives other values, and the same names.
         versions: number of values that each key has, 1 to 100; the first one is its version at the start.
+        executors: number of agents, and of tasks for which a plan can be asked, 1 to 16. A system that runs executors side by side starts one
+            for each name in `kit.scenario.agents`; to others it makes no difference.
 
     Raises:
         BadInput: an argument is out of its range.
@@ -68,8 +72,9 @@ def world(
     _check_number("depth", depth, 1, MAX_DEPTH)
     _check_number("owners", owners, 1, keys)
     _check_number("versions", versions, 1, MAX_VERSIONS)
+    _check_number("executors", executors, 1, MAX_EXECUTORS)
     _check_seed(seed)
-    return _world(keys, declared, depth, owners, family, seed, versions)
+    return _world(keys, declared, depth, owners, family, seed, versions, executors)
 
 
 def keys_of(family: Family, count: int) -> tuple[str, ...]:
@@ -98,26 +103,41 @@ def text_for(family: Family, key: str, *, seed: int = 0) -> str:
 
 
 @lru_cache(maxsize=256)
-def _world(keys: int, declared: int, depth: int, owners: int, family: Family, seed: int, versions: int) -> Scenario:
+def _world(keys: int, declared: int, depth: int, owners: int, family: Family, seed: int, versions: int, executors: int) -> Scenario:
     about, names = _FAMILIES[family], keys_of(family, keys)
     known = [*about.owners, *(f"owner-{number}" for number in range(len(about.owners) + 1, owners + 1))]
-    taken: list[str] = []
     return Scenario(
         owners={owner: names[i::owners] for i, owner in enumerate(known[:owners])},
         actions=[Action(about.action, depends_on=names[:declared])],
-        values={key: _distinct(_texts(family, key, seed), versions, taken) for key in names},
+        values=dict(zip(names, _values(family, seed, versions, keys), strict=True)),
+        agents=_numbered("agent", executors),
+        tasks=_numbered("task", executors),
         depth=depth,
     )
 
 
+def _numbered(name: str, count: int) -> tuple[str, ...]:
+    """`agent`, `agent-2`, `agent-3`."""
+    return (name, *(f"{name}-{number}" for number in range(2, count + 1)))
+
+
+@lru_cache(maxsize=256)
+def _values(family: Family, seed: int, versions: int, keys: int) -> tuple[tuple[str, ...], ...]:
+    """The values of the first `keys` keys. More keys change nothing for the first ones, so worlds of all sizes share theirs."""
+    if not keys:
+        return ()
+    before = _values(family, seed, versions, keys - 1)
+    key = keys_of(family, keys)[-1]
+    return (*before, _distinct(_texts(family, key, seed), versions, [text for texts in before for text in texts]))
+
+
 def _distinct(texts: Iterator[str], count: int, taken: list[str]) -> tuple[str, ...]:
-    """The first `count` texts that neither hold one of `taken` nor are held by one; they are added to it."""
+    """The first `count` texts that neither hold another one, be it of `taken`, nor are held by one."""
     found: list[str] = []
     while len(found) < count:
         text = next(texts)
-        if not any(text in other or other in text for other in taken):
+        if not any(text in other or other in text for other in (*taken, *found)):
             found.append(text)
-            taken.append(text)
     return tuple(found)
 
 

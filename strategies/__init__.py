@@ -10,6 +10,8 @@ For use in tests of one's own::
         history = simulate(OrderAgents, interleaving)
         ...
 
+Importing it makes the Hypothesis profiles `fencecheck-pr` and `fencecheck-nightly` known: see `_profiles`.
+
 The simplest interleaving has no events and drops nothing. Events are drawn as (at, what), with the absolute number of the point before
 which they land, so that each shrinks on its own. Whatever is drawn is a plain value whose `repr` can be pasted into a test.
 """
@@ -36,7 +38,8 @@ from fencecheck.strategies._events import (
     updates,
 )
 from fencecheck.strategies._interleavings import dropped_declarations, histories, interleavings
-from fencecheck.strategies._scenarios import scenarios
+from fencecheck.strategies._profiles import register as _register_profiles
+from fencecheck.strategies._scenarios import large_scenarios, scenarios
 from fencecheck.strategies._values import concrete, values
 
 __all__ = [
@@ -49,6 +52,7 @@ __all__ = [
     "events",
     "histories",
     "interleavings",
+    "large_scenarios",
     "missing_parents",
     "outages",
     "replans",
@@ -61,5 +65,6 @@ __all__ = [
     "values",
 ]
 
+_register_profiles()
 st.register_type_strategy(Scenario, scenarios())
 st.register_type_strategy(Interleaving, scenarios().flatmap(interleavings))

@@ -122,3 +122,16 @@ def test_bad_arguments_are_named_in_one_sentence(arguments: dict[str, object], m
     with pytest.raises(BadInput) as raised:
         world(**arguments)  # type: ignore[arg-type]
     assert str(raised.value) == message
+
+
+def test_executors_are_agents_and_tasks() -> None:
+    assert world().agents == ("agent",)
+    assert world(executors=3).agents == ("agent", "agent-2", "agent-3")
+    assert world(executors=3).tasks == ("task", "task-2", "task-3")
+    with pytest.raises(BadInput, match=r"^executors must be a whole number from 1 to 16, not 17$"):
+        world(executors=17)
+
+
+def test_more_keys_leave_the_values_of_the_first_ones_as_they_are() -> None:
+    small, large = world(keys=2), world(keys=16, declared=1, owners=6, depth=8)
+    assert {key: large.values[key] for key in small.keys} == small.values

@@ -21,7 +21,7 @@ from fencecheck.report.proof import proof_in_words
 from fencecheck.report.timeline import MARK, fit, run_lines, wrapped
 from fencecheck.report.words import Names, clean, count_of, interleaving_in_words, size_in_words
 from fencecheck.search.replay import Replay
-from fencecheck.search.report import Failure, Report
+from fencecheck.search.report import Failure, Largest, Report
 
 WIDTH = 120
 """Cells of a line where the output is no terminal."""
@@ -69,25 +69,44 @@ def bound_in_words(report: Report) -> str:
         share = f"share {report.shard} of " if report.shard else ""
         return f"{share}every interleaving of up to {count_of(value, 'event')}" if value else "the run without events"
     if report.bound.kind == "examples":
-        return f"{value:,} interleavings drawn by Hypothesis" if value is not None else "interleavings drawn by Hypothesis"
+        drawn = f"{value:,} interleavings drawn by Hypothesis" if value is not None else "interleavings drawn by Hypothesis"
+        return drawn + ("" if report.bound.worlds is None else f", in worlds of up to {worlds_in_words(report.bound.worlds)}")
     return "complete, any number of events" + (f", closed at {count_of(value, 'event')}" if value is not None else "")
+
+
+def worlds_in_words(largest: Largest) -> str:
+    """`16 keys (9 declared), 6 owners, depth 8 and 4 executors`."""
+    owners, executors = count_of(largest.owners, "owner"), count_of(largest.executors, "executor")
+    return f"{count_of(largest.keys, 'key')} ({largest.declared} declared), {owners}, depth {largest.depth} and {executors}"
 
 
 def failure_lines(report: Report, failure: Failure, width: int = WIDTH) -> list[Text]:
     """One finding: in words, its smallest interleaving, the run, what would be right, how to run it again."""
-    lines = finding_lines(failure.finding, failure.history, width)
-    kept = [("replay", f"fencecheck replay {failure.case}")] if failure.case else []
+    lines = finding_lines(failure.finding, failure.history, width, smallest=failure.smallest)
+    kept = [("replay", f"fencecheck replay {failure.case}")] if failure.case else _drawn_again(report)
     kept += [("as test", failure.test)] if failure.test else []
     seen = f"{failure.number:,} of {count_of(report.episodes, 'episode')}"
     kept = [("seen in", seen), *kept] if report.engine == "exhaust" else kept
     return [*lines, *(Text(f"  {name.ljust(8)} {value}") for name, value in kept), Text("")]
 
 
-def finding_lines(finding: Finding, history: History, width: int = WIDTH) -> list[Text]:
-    """A finding in words, the interleaving that shows it, the run as numbered lines, and what would be right."""
+def _drawn_again(report: Report) -> list[tuple[str, str]]:
+    """How a failure of a run with a profile is seen again without a case: on another machine, as CI forgets its files."""
+    if report.profile is None or report.again is None:
+        return []
+    return [("replay", report.again)]
+
+
+def finding_lines(finding: Finding, history: History, width: int = WIDTH, *, smallest: bool = True) -> list[Text]:
+    """A finding in words, the interleaving that shows it, the run as numbered lines, and what would be right.
+
+    Args:
+        smallest: whether there is none of fewer events; else only none that this one holds.
+    """
     names = Names(history)
     lines = prose(f"{finding.code}: {names.readable(finding.message)}", width, "bold", "  ", "    ")
-    lines += [Text(""), Text(f"  smallest interleaving: {size_in_words(history)}")]
+    found = "smallest interleaving" if smallest else "smallest interleaving found, of which nothing can be left out"
+    lines += [Text(""), *prose(f"{found}: {size_in_words(history)}", width)]
     for where, what in interleaving_in_words(names):
         lines += prose(f"{where}: {what}", width, "yellow", "    ", "      ")
     lines += [Text(""), *run_lines(history, finding.at, width), Text("")]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
@@ -25,6 +25,26 @@ from fencecheck.run.world import Prepared, World
 
 SystemLike = type[AgentSystem] | Callable[[], AgentSystem]
 MOST_RESTARTS = 50
+
+
+class Extent(NamedTuple):
+    """How far an episode goes.
+
+    Args:
+        points: how many it has.
+        lanes: number of tasks up to the last one whose call waited beside another's.
+        turns: the points at which a switch or an advance can fire.
+    """
+
+    points: int
+    lanes: int
+    turns: tuple[int, ...]
+
+
+def extent(history: History) -> Extent:
+    """How far that episode went."""
+    lanes = 1 + max((lane for waiting in history.waiting.values() for lane in waiting), default=0)
+    return Extent(sum(1 for _ in points(history)), lanes, tuple(sorted({*history.waiting, *history.timers})))
 
 
 class Runner:
@@ -66,34 +86,32 @@ class Runner:
         self._prepared = Prepared(self.scenario)
         self._opened: AgentSystem | None = None
         self._runtime = None if self._probe.runtime == "sync" else runtime(self._probe.runtime, self._probe.timeout_s)
-        self._horizon: int | None = None
+        self._extent: Extent | None = None
         self._kit: Kit | None = None
         self._watchdog = Watchdog(self.name, float(self._probe.timeout_s), lambda: self._kit)
-        self._lanes = 1
-        self._turns: tuple[int, ...] = ()
         self._hooks_open = callable(getattr(self._probe, "open", None)) or callable(getattr(self._probe, "shutdown", None))
+
+    @property
+    def extent(self) -> Extent:
+        """How far the episode without events goes."""
+        if self._extent is None:
+            self._extent = extent(self.run())
+        return self._extent
 
     @property
     def horizon(self) -> int:
         """Number of points of the episode without events."""
-        if self._horizon is None:
-            history = self.run()
-            self._horizon = sum(1 for _ in points(history))
-            self._lanes += max((lane for waiting in history.waiting.values() for lane in waiting), default=0)
-            self._turns = tuple(sorted({*history.waiting, *history.timers}))
-        return self._horizon
+        return self.extent.points
 
     @property
     def lanes(self) -> int:
         """Number of tasks up to the last one whose call waited beside another's in the episode without events."""
-        _ = self.horizon
-        return self._lanes
+        return self.extent.lanes
 
     @property
     def turns(self) -> tuple[int, ...]:
         """The points at which a switch or an advance can fire in the episode without events."""
-        _ = self.horizon
-        return self._turns
+        return self.extent.turns
 
     def only(self, kinds: Iterable[str]) -> None:
         """Leaves out all other kinds of event, `dropped-declaration` among them.

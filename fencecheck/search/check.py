@@ -10,21 +10,21 @@ from fencecheck.history import first_difference
 from fencecheck.interleaving import KINDS, TURNS, Interleaving
 from fencecheck.judge import ALWAYS_FAIL, FINDINGS, LEVELS, Judgement, Level, judge
 from fencecheck.model import Scenario
+from fencecheck.run.elsewhere import Elsewhere
 from fencecheck.run.loading import reference
 from fencecheck.run.simulate import Runner, SystemLike
 from fencecheck.search.budget import WHOLE, Budget, Shard
+from fencecheck.search.drawing import EXAMPLES, Drawing, Profile, Worlds, command, drawing, refuse_unknown, sizes_of
 from fencecheck.search.exhaust import Episode, episodes, order_of
 from fencecheck.search.placing import push_right
 from fencecheck.search.preflight import preflight, still_the_same
 from fencecheck.search.prove import PER_KIND, Proof, prove
-from fencecheck.search.report import Bound, Failure, Report, VerdictName
+from fencecheck.search.report import Bound, Failure, Largest, Report, VerdictName
 from fencecheck.search.tally import Shown, Tally
 
 Engine = Literal["exhaust", "explore"]
 MAX_EVENTS = 2
 """Most events of all kinds mixed."""
-EXPLORED_EVENTS = 8
-EXAMPLES = 1_000
 
 
 def check(
@@ -35,7 +35,9 @@ def check(
     level: Level = "at-validation",
     max_events: int | None = None,
     examples: int = EXAMPLES,
-    seed: int = 0,
+    seed: int | None = None,
+    profile: Profile | None = None,
+    worlds: Worlds = "default",
     fail_on: Iterable[str] = (),
     assume_broken: Iterable[str] = (),
     fresh_process: bool = True,
@@ -53,9 +55,9 @@ def check(
             `examples` interleavings with Hypothesis.
         scenario: the world, for a system that takes a generated one.
         level: the promise: `at-validation`, `at-one-instant` or `at-act`.
-        max_events: most events in an interleaving; by default 8 for explore, and for exhaust as above.
-        examples: how many examples `explore` draws.
-        seed: where `explore` begins.
+        max_events: most events in an interleaving; by default 8 for explore, 12 in large worlds, and for exhaust as above.
+        examples, seed: how many examples `explore` draws, and where it begins: by default at 0, and at random where the profile is nightly.
+        profile, worlds: as in `Drawing`.
         fail_on: codes of findings that fail the check besides safety and `stuck`, such as `duplicate-act`.
         assume_broken: assumptions that may be broken, such as `honest-owners`.
         fresh_process: whether to compare with a run in a fresh process first.
@@ -68,10 +70,10 @@ def check(
         BadInput: an argument is out of range.
         CouldNotRun: the system cannot be judged.
     """
-    _validate(engine, level, max_events, examples, per_kind, max_time)
-    if shard != WHOLE and (engine != "exhaust" or max_events is None):
-        raise BadInput("a shard is a share of every interleaving of up to so many events: use the engine exhaust and give max_events")
+    _validate(engine, level, max_events, examples, per_kind, max_time, shard)
+    refuse_unknown(engine, profile, worlds, scenario)
     budget = Budget(max_time)
+    fail_on, kinds = tuple(fail_on), None if kinds is None else tuple(kinds)
     with Runner(system, scenario) as runner:
         assumed = preflight(runner, fresh_process=fresh_process)
         if kinds is not None:
@@ -80,10 +82,10 @@ def check(
         if engine == "exhaust":
             run.exhaust(max_events, per_kind)
         else:
-            run.explore(examples, seed, EXPLORED_EVENTS if max_events is None else max_events)
+            run.explore(drawing(examples, seed, max_events, profile, worlds))
         report = run.report(engine)
+        report.again = run.again(scenario, fail_on, kinds)
     report.assumed = [*assumed, *run.assumed()]
-    report.seed = seed if engine == "explore" else None
     report.seconds = budget.spent
     return report
 
@@ -105,13 +107,15 @@ def _fail_on(codes: Iterable[str]) -> frozenset[str]:
     return ALWAYS_FAIL | frozenset(codes)
 
 
-def _validate(engine: str, level: str, max_events: int | None, examples: int, per_kind: int, max_time: float | None) -> None:
+def _validate(engine: str, level: str, max_events: int | None, examples: int, per_kind: int, max_time: float | None, shard: Shard) -> None:
     if engine not in ("exhaust", "explore"):
         raise BadInput(f"there is no engine {engine!r}: use exhaust or explore")
     if level not in LEVELS:
         raise BadInput(f"there is no level {level!r}: use {', '.join(LEVELS)}")
     if max_events is not None and max_events < 0:
         raise BadInput(f"the number of events is 0 or more, not {max_events}")
+    if shard != WHOLE and (engine != "exhaust" or max_events is None):
+        raise BadInput("a shard is a share of every interleaving of up to so many events: use the engine exhaust and give max_events")
     if per_kind < 0:
         raise BadInput(f"the number of episodes for each further kind is 0 or more, not {per_kind}")
     if max_time is not None and not max_time > 0:
@@ -120,21 +124,22 @@ def _validate(engine: str, level: str, max_events: int | None, examples: int, pe
         raise BadInput(f"the number of examples is 1 or more, not {examples}")
 
 
-def _failure(runner: Runner, code: str, shown: Shown) -> Failure:
+def _failure(runner: Runner, code: str, shown: Shown, smallest: bool) -> Failure:
     """The interleaving run once more, for its source lines: what does not fail again is not reported as a failure."""
-    history = runner.run(shown.dropped, shown.events)
+    there = Elsewhere(runner, shown.scenario or runner.scenario)
+    history = there.run(shown.dropped, shown.events)
     events = push_right(history, history.fired)
-    again = runner.run(shown.dropped, events, lines=True)
+    again = there.run(shown.dropped, events, lines=True)
     findings = [finding for finding in judge(again).findings if finding.code == code]
     if not findings:
         events = shown.events
-        again = runner.run(shown.dropped, events, lines=True)
+        again = there.run(shown.dropped, events, lines=True)
         findings = [finding for finding in judge(again).findings if finding.code == code]
-    if not findings or first_difference(again, runner.run(shown.dropped, events)) is not None:
+    if not findings or first_difference(again, there.run(shown.dropped, events)) is not None:
         raise Nondeterministic(
             f"{runner.name} is not deterministic: {code} was seen once and not when the same interleaving was run again: {list(events)!r}"
         )
-    return Failure(code, findings[0], Interleaving(runner.scenario, shown.dropped, events), again, shown.number)
+    return Failure(code, findings[0], Interleaving(there.scenario, shown.dropped, events), again, shown.number, smallest)
 
 
 class _Check:
@@ -147,6 +152,7 @@ class _Check:
         self.tally = Tally(order_of(runner, broken))
         self.bound = Bound("events", 0)
         self.proof: Proof | None = None
+        self.drawn: Drawing | None = None
 
     def exhaust(self, max_events: int | None, per_kind: int) -> None:
         """Every interleaving, until all of the size of the first failure have been run; by default goes on until nothing is left to try."""
@@ -158,12 +164,15 @@ class _Check:
             if self.proof.complete and self.proof.base is not None:
                 self.bound = Bound("complete", self.proof.base.events)
 
-    def explore(self, examples: int, seed: int, max_events: int) -> None:
+    def explore(self, drawn: Drawing) -> None:
         """Draws interleavings with Hypothesis until one fails."""
         from fencecheck.search.explore import explore_into
 
-        self.tally = explore_into(self.runner, examples, seed, max_events, self.level, self.fails, self.broken)
-        self.bound = Bound("examples", examples)
+        if drawn.worlds != "default" and not self.runner.takes_scenario:
+            raise BadInput(f"{self.runner.name} brings its own scenario: no other world can be drawn for it")
+        explored = explore_into(self.runner, drawn, self.level, self.fails, self.broken)
+        self.tally, self.drawn = explored.tally, drawn
+        self.bound = Bound("examples", drawn.examples, explored.largest and Largest(*explored.largest))
 
     def _exhaust(self, most: int) -> int:
         """Up to how many events all were run."""
@@ -196,7 +205,7 @@ class _Check:
         runner, tally, level = self.runner, self.tally, self.level
         still_the_same(runner, self.before)
         failing = sorted(self._failing().items(), key=lambda item: list(FINDINGS).index(item[0]))
-        failures = [_failure(runner, code, shown) for code, shown in failing]
+        failures = [_failure(runner, code, shown, self._is_smallest(shown)) for code, shown in failing]
         verdict, why = self._verdict(failures)
         levels = [name for name in LEVELS if not tally.failing(name, self.fails)]
         fails = self.fails
@@ -221,7 +230,27 @@ class _Check:
             own_scenario=not runner.takes_scenario,
             proof=self.proof,
             shard=str(self.shard) if self.shard != WHOLE else None,
+            seed=self.drawn.seed if self.drawn is not None else None,
+            profile=self.drawn.profile if self.drawn is not None else None,
         )
+
+    def again(self, scenario: Scenario | None, fail_on: Iterable[str], kinds: Iterable[str] | None) -> str | None:
+        """The command line that draws the same again; None where nothing was drawn, or no command line can name the system or its world."""
+        system, sizes = reference(self.runner.system), sizes_of(scenario)
+        if self.drawn is None or system is None or sizes is None:
+            return None
+        options = [
+            *sizes,
+            ("--level", None if self.level == LEVELS[0] else self.level),
+            ("--kinds", None if kinds is None else ",".join(kinds)),
+            *(("--fail-on", code) for code in fail_on),
+            *(("--assume-broken", name) for name in sorted(self.broken)),
+        ]
+        return command(system, self.drawn, options)
+
+    def _is_smallest(self, shown: Shown) -> bool:
+        """Whether every interleaving of fewer events was run: not of those that were drawn, shared out, or larger by two than all kinds mixed."""
+        return self.drawn is None and self.shard == WHOLE and shown.size <= max(self.bound.value or 0, MAX_EVENTS + 1)
 
     def _verdict(self, failures: list[Failure]) -> tuple[VerdictName, str]:
         if failures:

@@ -16,11 +16,26 @@ Placements = Literal["dependent points", "every point"]
 EXIT_STATUS: dict[VerdictName, int] = {"held": 0, "violated": 1, "inconclusive": 3}
 
 
+class Largest(Struct, frozen=True):
+    """Of each measure of a world the largest that was drawn, though not all of them in one."""
+
+    keys: int
+    declared: int
+    owners: int
+    depth: int
+    executors: int
+
+
 class Bound(Struct, frozen=True):
-    """How far a search went: up to so many events, so many examples, or to the end of the space (`complete`, at so many events)."""
+    """How far a search went: up to so many events, so many examples, or to the end of the space (`complete`, at so many events).
+
+    Args:
+        worlds: how large the worlds were that were drawn, or None for one world.
+    """
 
     kind: Literal["events", "examples", "complete"]
     value: int | None
+    worlds: Largest | None = None
 
 
 class Failure(Struct):
@@ -29,6 +44,8 @@ class Failure(Struct):
     Args:
         history: that interleaving run once more, with source lines.
         number: how many episodes showed this finding.
+        smallest: whether every interleaving of fewer events was run. Where it was not, none of its events can be left out, but there may be
+            another one that is smaller.
         case: path of the case file, if one was written.
         test: path of the runnable pytest file, if one was written.
     """
@@ -38,6 +55,7 @@ class Failure(Struct):
     interleaving: Interleaving
     history: History
     number: int = 1
+    smallest: bool = True
     case: str | None = None
     test: str | None = None
 
@@ -68,6 +86,8 @@ class Report(Struct):
         runtime: the runtime of the system.
         own_scenario: whether the system brings its scenario.
         seed: where the search began, if it was drawn.
+        profile: the Hypothesis profile, if one was asked for.
+        again: the command line that draws the same again, where there is one.
         seconds: how long it took.
         proof: how far the search for any number of events came, where there was one.
         shard: the share that was run, such as `2/4`, or None for all.
@@ -93,6 +113,8 @@ class Report(Struct):
     runtime: str = "sync"
     own_scenario: bool = False
     seed: int | None = None
+    profile: str | None = None
+    again: str | None = None
     seconds: float = 0.0
     proof: Proof | None = None
     shard: str | None = None
@@ -110,10 +132,10 @@ class Report(Struct):
             "level": self.level,
             "engine": self.engine,
             "episodes": self.episodes,
-            "bound": {"kind": self.bound.kind, "value": self.bound.value},
+            "bound": {name: value for name, value in to_builtins(self.bound).items() if name != "worlds" or value is not None},
             "counts": self.counts,
             "events_fired": self.fired,
-            "findings": [{"code": f.code, "message": f.finding.message, "case": f.case} for f in self.failures],
+            "findings": [{"code": f.code, "message": f.finding.message, "case": f.case, "smallest": f.smallest} for f in self.failures],
             "events_missing": self.missing,
             "strongest_level": self.strongest,
             "beyond": self.beyond,
@@ -122,4 +144,5 @@ class Report(Struct):
             "why": self.why,
             **({} if self.proof is None else {"proof": to_builtins(self.proof)}),
             **({} if self.shard is None else {"shard": self.shard}),
+            **({} if self.profile is None else {"profile": self.profile, "seed": self.seed}),
         }

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from fencecheck.interleaving import Event, kind_of
 from fencecheck.judge import FINDINGS, Finding, Judgement, Level, counts_at
+from fencecheck.model import Scenario
 
 COUNTS = (
     "completed",
@@ -35,12 +36,14 @@ class Shown(Struct):
 
     Args:
         number: how many episodes showed it.
+        scenario: the world, where it was drawn.
     """
 
     finding: Finding
     dropped: tuple[tuple[str, str], ...]
     events: tuple[Event, ...]
     number: int = 1
+    scenario: Scenario | None = None
 
     @property
     def size(self) -> int:

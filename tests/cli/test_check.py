@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from fencecheck import __version__
-from fencecheck.cli import ASSUMPTIONS, ENGINES, EXPECTED, LEVELS
+from fencecheck.cli import ASSUMPTIONS, ENGINES, EXPECTED, LEVELS, PROFILES, WORLDS
 from fencecheck.errors import BadInput
 from fencecheck.interleaving import OUTAGE_HOWS
 from fencecheck.judge import LEVELS as JUDGED
+from fencecheck.search import drawing
 from fencecheck.systems import ALL
 
 from .made import FENCED, HEAD, NAIVE, RUN, fencecheck
@@ -64,7 +65,31 @@ def test_nothing_fired_is_inconclusive() -> None:
 def test_explore() -> None:
     result = fencecheck("check", "fresh-read", "--engine", "explore", "--examples", 500, "--seed", 3)
     assert result.exit_code == 1
-    assert "smallest interleaving: 1 event\n" in result.stdout
+    assert "smallest interleaving found, of which nothing can be left out: 1 event\n" in result.stdout
+
+
+def test_large_worlds() -> None:
+    result = fencecheck("check", "fresh-read", "--engine", "explore", "--worlds", "large", "--examples", 50, "--profile", "fencecheck-pr")
+    assert result.exit_code == 1
+    again = "check fencecheck.systems.fresh_read:FreshRead --engine explore --seed 0 --profile fencecheck-pr --examples 50 --worlds large"
+    assert f"  replay   fencecheck {again}\n" in result.stdout
+    assert fencecheck(*again.split()).stdout.splitlines()[:20] == result.stdout.splitlines()[:20]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--worlds", "large"], "a profile and large worlds are for what is drawn: use the engine explore"),
+        (["--profile", "fencecheck-pr"], "a profile and large worlds are for what is drawn: use the engine explore"),
+        (
+            ["--worlds", "large", "--engine", "explore", "--keys", 3],
+            "a world is given or drawn: leave out large worlds, or what says how large it is",
+        ),
+    ],
+)
+def test_what_is_not_drawn_has_no_profile_and_no_large_worlds(arguments: list[object], said: str) -> None:
+    result = fencecheck("check", "fresh-read", *arguments)
+    assert (result.exit_code, result.stderr) == (2, f"fencecheck: {said}\n")
 
 
 def test_findings_that_fail_on_request() -> None:
@@ -158,6 +183,7 @@ class Naive(AgentSystem):
 def test_choices_are_those_of_the_library() -> None:
     assert LEVELS == JUDGED
     assert ENGINES == ("exhaust", "explore")
+    assert (PROFILES, WORLDS) == (drawing.PROFILES, drawing.WORLDS)
     assert set(EXPECTED) == set(ALL)
     assert ASSUMPTIONS == ("honest-owners",)
     assert "older-head" in OUTAGE_HOWS

@@ -31,7 +31,7 @@ def test_the_object() -> None:
     }
     assert held["counts"]["completed"] == 919
     assert held["events_fired"] == {"update": 977, "outage": 438}
-    assert violated["findings"] == [{"code": "stale-act", "message": FINDING.message, "case": "cases/a.json"}]
+    assert violated["findings"] == [{"code": "stale-act", "message": FINDING.message, "case": "cases/a.json", "smallest": True}]
     assert as_object([report("violated", failures=[failure()])])["systems"][0]["findings"][0]["case"] is None
     assert json.loads(encoded(found)) == found
 

@@ -6,14 +6,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
+from hypothesis.database import InMemoryExampleDatabase
 
-from fencecheck.errors import Nondeterministic
+from fencecheck import systems
+from fencecheck.codec import load_case, save_case
+from fencecheck.errors import BadInput, Nondeterministic
 from fencecheck.interleaving import Event, Interleaving, MissingParent, Outage, Update
 from fencecheck.judge import ALWAYS_FAIL
+from fencecheck.report.terminal import bound_in_words
+from fencecheck.run.loading import load
 from fencecheck.run.simulate import Runner
 from fencecheck.search.check import check
 from fencecheck.search.explore import _Found, _Hunt
+from fencecheck.search.replay import case_of, replay
 from fencecheck.search.tally import Tally
+from fencecheck.worlds import world
 
 from .files import agent
 
@@ -114,3 +122,158 @@ else:
         (Event(0, Update("x")), Event(3, MissingParent(1))),
         (Event(0, Update("x")), Event(2, Outage("orders", "older-head"))),
     ]
+
+
+# -- worlds ----------------------------------------------------------------------------------------------------------------------------
+
+EXECUTORS = """
+import asyncio
+from fencecheck import AgentSystem
+
+class Crew(AgentSystem):
+    runtime = "asyncio"
+
+    async def run(self):
+        [key] = self.kit.scenario.actions[0].depends_on[:1]
+        order = await self.kit.aio.read(key)
+        plan = await self.kit.aio.derive(order.value, [order])
+        if len(self.kit.scenario.agents) > 2:
+            async with asyncio.TaskGroup() as group:
+                for name in self.kit.scenario.agents:
+                    group.create_task(self.carry_out(name, plan))
+        else:
+            await self.carry_out("agent", plan)
+
+    async def carry_out(self, name, plan):
+        with self.kit.agent(name):
+            await self.kit.aio.act(self.kit.scenario.actions[0].name, plan.value, plan=plan)
+"""
+"""One plan carried out by everyone, where there are more than two."""
+
+
+@pytest.fixture
+def drawn(monkeypatch: pytest.MonkeyPatch) -> list[Interleaving]:
+    """The examples, in the order in which they are drawn."""
+    found: list[Interleaving] = []
+    run = _Hunt.run
+
+    def noting(self: _Hunt, interleaving: Interleaving) -> None:
+        found.append(interleaving)
+        run(self, interleaving)
+
+    monkeypatch.setattr(_Hunt, "run", noting)
+    return found
+
+
+def large(system: Any, **options: Any) -> Any:
+    return check(system, engine="explore", worlds="large", fresh_process=False, **options)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_large_world_shrinks_to_the_smallest_that_fails(seed: int) -> None:
+    [failure] = large(systems.ALL["fresh-read"], seed=seed, kinds=["update"]).failures
+    assert failure.interleaving.scenario == world(keys=1, declared=1, depth=1, owners=1)
+    assert failure.events == (Event(2, Update("order/42/requirement")),)
+
+
+def test_as_many_generations_are_left_as_it_takes() -> None:
+    [failure] = large(systems.ALL["direct-parents"], kinds=["update"]).failures
+    assert failure.interleaving.scenario == world(keys=1, declared=1, depth=2, owners=1)
+
+
+def test_as_many_executors_are_left_as_it_takes(tmp_path: Path) -> None:
+    (tmp_path / "crew.py").write_text(EXECUTORS)
+    [failure] = large(load(f"{tmp_path / 'crew.py'}:Crew"), examples=100, fail_on=["duplicate-act"], kinds=["update"]).failures
+    assert failure.code == "duplicate-act"
+    assert failure.interleaving == Interleaving(world(keys=1, declared=1, depth=1, owners=1, executors=3))
+
+
+def test_the_case_of_a_drawn_world_stores_it_and_replays(tmp_path: Path) -> None:
+    report = large(systems.ALL["direct-parents"], kinds=["update"])
+    case = load_case(save_case(case_of(report, report.failures[0]), tmp_path))
+    assert case.scenario == world(keys=1, declared=1, depth=2, owners=1)
+    assert replay(case, systems.ALL["direct-parents"]).status == "fails"
+
+
+def test_events_land_where_the_episodes_of_their_world_can_have_points(drawn: list[Interleaving]) -> None:
+    report = large(systems.ALL["planfence"], examples=60, seed=1)
+    sizes = {(len(one.scenario.keys), len(one.scenario.owners), one.scenario.depth, len(one.scenario.agents)) for one in drawn}
+    assert len(sizes) > 10
+    for one in drawn:
+        with Runner(systems.ALL["planfence"], one.scenario) as runner:
+            assert all(event.at < 2 * runner.horizon for event in one.events)
+    most = report.bound.worlds
+    assert (most.keys, most.owners, most.depth, most.executors) == tuple(max(size[i] for size in sizes) for i in range(4))
+    words = f"{most.keys} keys ({most.declared} declared), {most.owners} owners, depth {most.depth} and {most.executors} executors"
+    assert bound_in_words(report) == f"60 interleavings drawn by Hypothesis, in worlds of up to {words}"
+    assert max(len(one.events) for one in drawn) <= 12
+
+
+def test_a_world_that_is_given_is_kept(drawn: list[Interleaving]) -> None:
+    given = world(keys=3, declared=1)
+    report = check(systems.ALL["planfence"], engine="explore", scenario=given, examples=20, fresh_process=False)
+    assert {id(one.scenario) for one in drawn} == {id(given)}
+    assert report.bound.worlds is None
+
+
+def test_a_system_that_brings_its_scenario_gets_no_other(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match=r"^Agent brings its own scenario: no other world can be drawn for it$"):
+        explored(tmp_path, FENCED, worlds="large")
+
+
+# -- profiles --------------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def kept(monkeypatch: pytest.MonkeyPatch) -> InMemoryExampleDatabase:
+    """The database of the nightly profile, in memory."""
+    database = InMemoryExampleDatabase()
+    nightly = settings(settings.get_profile("fencecheck-nightly"), database=database)
+    monkeypatch.setitem(settings._profiles, "fencecheck-nightly", nightly)
+    return database
+
+
+def test_a_nightly_failure_is_tried_first_the_next_night(kept: InMemoryExampleDatabase, drawn: list[Interleaving]) -> None:
+    options: dict[str, Any] = {"engine": "explore", "profile": "fencecheck-nightly", "fresh_process": False}
+    night = check(systems.ALL["fresh-read"], seed=1, **options)
+    assert night.verdict == "violated"
+    drawn.clear()
+    following = check(systems.ALL["fresh-read"], seed=2, examples=1, **options)
+    assert following.failures[0].events == night.failures[0].events
+    assert drawn[0].events  # drawing begins with the empty interleaving
+    drawn.clear()
+    assert check(systems.ALL["planfence"], seed=2, examples=20, **options).verdict == "held"
+    assert drawn[0].events == ()  # what one system fails by is no example for another
+
+
+def test_a_nightly_run_begins_somewhere_else_each_time(kept: InMemoryExampleDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
+    options: dict[str, Any] = {"engine": "explore", "profile": "fencecheck-nightly", "fresh_process": False, "examples": 5}
+    monkeypatch.setattr("secrets.randbelow", lambda most: 7)
+    assert check(systems.ALL["planfence"], **options).seed == 7
+    assert check(systems.ALL["planfence"], seed=3, **options).seed == 3
+
+
+def test_a_pull_request_draws_the_same_each_time_and_keeps_nothing(kept: InMemoryExampleDatabase, drawn: list[Interleaving]) -> None:
+    options: dict[str, Any] = {"engine": "explore", "profile": "fencecheck-pr", "fresh_process": False, "examples": 50, "kinds": ["update"]}
+    report = check(systems.ALL["fresh-read"], **options)
+    once = [*drawn]
+    drawn.clear()
+    check(systems.ALL["fresh-read"], **options)
+    assert drawn == once
+    assert kept.data == {}
+    again = "--seed 0 --profile fencecheck-pr --examples 50 --kinds update"
+    assert report.again == f"fencecheck check fencecheck.systems.fresh_read:FreshRead --engine explore {again}"
+
+
+@pytest.mark.parametrize("options", [{"profile": "ci"}, {"worlds": "small"}, {"engine": "exhaust", "worlds": "large"}])
+def test_what_cannot_be_drawn_is_refused(options: dict[str, Any]) -> None:
+    with pytest.raises(BadInput):
+        check(systems.ALL["planfence"], **{"engine": "explore", **options})
+
+
+def test_the_command_that_draws_the_same_again_says_all_that_matters() -> None:
+    options: dict[str, Any] = {"engine": "explore", "profile": "fencecheck-pr", "examples": 5, "fresh_process": False}
+    sized = check(systems.ALL["planfence"], scenario=world(keys=5, declared=3, depth=1), level="at-act", fail_on=["crash"], **options)
+    assert sized.again is not None
+    assert sized.again.endswith("--examples 5 --keys 5 --declared 3 --depth 1 --level at-act --fail-on crash")
+    assert check(systems.ALL["planfence"], scenario=world(seed=3), **options).again is None

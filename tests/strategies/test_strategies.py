@@ -310,3 +310,23 @@ def test_importing_the_strategies_does_not_import_faker() -> None:
 
 def test_the_simplest_event_is_an_update_before_the_first_point() -> None:
     assert find(fst.events(WORLD), lambda event: True) == Event(0, Update(KEYS[0]))
+
+
+def test_the_profiles_are_there_to_be_loaded() -> None:
+    pr, nightly = (settings.get_profile(f"fencecheck-{name}") for name in ("pr", "nightly"))
+    assert (pr.derandomize, pr.database, pr.print_blob, pr.deadline) == (True, None, True, None)
+    assert (nightly.derandomize, nightly.deadline) == (False, None)
+    assert nightly.database is not None
+
+
+@given(fst.large_scenarios())
+def test_large_scenarios_are_worlds_within_their_bounds(scenario: Scenario) -> None:
+    keys, declared = len(scenario.keys), len(scenario.actions[0].depends_on)
+    assert 1 <= declared <= keys <= 16
+    assert len(scenario.owners) <= min(6, keys)
+    assert scenario.depth <= 8
+    assert len(scenario.agents) == len(scenario.tasks) <= 8
+
+
+def test_the_simplest_large_scenario_is_the_smallest() -> None:
+    assert find(fst.large_scenarios(), lambda scenario: True) == world(keys=1, declared=1, depth=1, owners=1)

@@ -82,6 +82,7 @@ class Act(Struct, tag="act", repr_omit_defaults=True, forbid_unknown_fields=True
         wrote: versions that the effect committed, in the order of the action's `writes`.
         depends_on, declared: D*(a) and the declared keys, where they depend on the arguments.
         versions: key to the versions recognised in `args`, where the adapter's `versions_in` says so.
+        in_event: whether a hook of an event called, which is no point.
     """
 
     agent: str
@@ -97,6 +98,7 @@ class Act(Struct, tag="act", repr_omit_defaults=True, forbid_unknown_fields=True
     depends_on: tuple[str, ...] | None = None
     declared: tuple[str, ...] | None = None
     versions: dict[str, tuple[str, ...]] | None = None
+    in_event: bool = False
 
 
 class Pause(Struct, gc=False, tag="pause", repr_omit_defaults=True, forbid_unknown_fields=True, omit_defaults=True):

@@ -32,6 +32,7 @@ def call(
     sent = _sent(landing, name, args)
     carried_out = _carried_out(landing, name, plan)
     entry = Act(agent, name, sent, carried_out, _versions(landing, basis), _versions(landing, expect), idempotency_key, effect=False)
+    entry.in_event = landing.kit._in_event
     if action.keys_of is not None:
         entry.depends_on, entry.declared = action.true_keys(sent), action.declared_keys(sent)
     if hasattr(landing.system, "versions_in"):

@@ -11,11 +11,11 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from fencecheck.history import Fetch, History, Landed, Read
+from fencecheck.history import Fetch, History, Landed, Read, is_point
 from fencecheck.interleaving import TURNS, CorruptParent, Deliver, Event, MissingParent, Replan, Restart, Update, What, kind_of
 from fencecheck.run.simulate import Runner
 from fencecheck.search.exhaust import Episode
-from fencecheck.search.placing import Objects, Touch, Touching, depend, event_touches, turns_of
+from fencecheck.search.placing import Objects, Touch, Touching, asking_touches, depend, event_touches, turns_of
 from fencecheck.search.states import Model, Names, World, lineage_of
 from fencecheck.search.walk import Walk
 
@@ -26,6 +26,25 @@ MOST_IN_BLOCK = 40
 """Events before one point beyond which a state of the world is taken to be one of endlessly many."""
 _OF_RECORDS = frozenset({MissingParent, CorruptParent})
 _NOTHING: Objects = frozenset()
+
+
+class Met(NamedTuple):
+    """What a system was seen to do, which a search has to know from its beginning.
+
+    Args:
+        remembers: whether it looks into its memory; what is there plays no part otherwise.
+        agents: the agents that it runs.
+        asking: the kinds of event whose hook uses a port, or acts where it replans.
+        places: the number of records in a lineage for each of which there are events.
+    """
+
+    remembers: bool = True
+    agents: frozenset[str] = frozenset()
+    asking: frozenset[type] = frozenset()
+    places: int = 1
+
+
+NOTHING_KNOWN = Met()
 
 
 class _Planned(NamedTuple):
@@ -76,7 +95,8 @@ class Search:
         most: the most episodes.
         most_states: the most states of the world that are tried before one point; where there are more, nothing is closed.
         max_events: the most events and dropped declarations.
-        back, remembers: as in `Model`.
+        back: as in `Model`.
+        met: what the system is known to do.
         histories: of episodes that were run before.
 
     Attributes:
@@ -85,7 +105,7 @@ class Search:
         bound: all interleavings of up to so many events are done.
         closed: whether nothing is left to try.
         peeks: what the system was seen to do for which renaming versions is unsound; then nothing is closed.
-        remembers: whether the system was seen to look into its memory.
+        met: what the system is known to do, and was seen to do besides; where that is more, the search has to be begun again.
     """
 
     def __init__(
@@ -98,20 +118,20 @@ class Search:
         most_states: int = 50_000,
         max_events: int | None = None,
         back: int = 0,
-        remembers: bool = True,
+        met: Met = NOTHING_KNOWN,
         histories: Mapping[tuple[Dropped, tuple[Event, ...]], History] | None = None,
     ) -> None:
         self.runner, self.whats, self._dropped = runner, tuple(whats), dropped
         self._allowed = frozenset(self.whats)
         self._hooks = frozenset(hook for hook in ("deliver", "lose") if callable(getattr(runner._probe, hook, None)))
-        self._model = Model(runner.scenario, self._hooks, back, remembers)
+        self._model = Model(runner.scenario, self._hooks, back, met.remembers, met.agents)
+        self.met = self._known = met
         self._touching = Touching(runner.scenario)
         self._back, self._most, self._most_states, self._max_events = back, most, most_states, max_events
         self._histories = histories if histories is not None else {}
         self.episodes = self.events = self.bound = 0
         self.closed = False
         self.peeks = ""
-        self.remembers = False
         self._open = False
         self._tried = sys.maxsize
         self._turn_kinds = tuple({kind_of(what) for what in self.whats if isinstance(what, TURNS)})
@@ -173,8 +193,14 @@ class Search:
                 self._plan(longer)
         else:
             self._insert(walk, planned)
-        self.remembers = self.remembers or walk.remembers
+        self._note(walk)
         self.peeks = self.peeks or walk.peeks
+
+    def _note(self, walk: Walk) -> None:
+        met = self.met
+        self.met = Met(
+            met.remembers or walk.remembers, met.agents | self._model.agents, met.asking | walk.asking, max(met.places, walk.longest)
+        )
 
     def _place(self, planned: _Planned, walk: Walk, point: int) -> _Place:
         lineage = lineage_of(walk.history, walk.latest)
@@ -210,7 +236,7 @@ class Search:
     def _before(self, what: What, place: _Place, its: Touch) -> Iterator[tuple[What, ...]]:
         """The blocks that an event which calls code of the system's may depend on, as a point does on the events before it."""
         yield ()
-        yield from self._blocks(place, its, None, lambda id, world: isinstance(what, Replan))
+        yield from self._blocks(place, its, None, lambda id, world: isinstance(what, Replan) or type(what) in self._known.asking)
 
     def _each(
         self, planned: _Planned, place: _Place, blocks: Iterator[tuple[What, ...]], last: tuple[What, ...], known: Touch | None
@@ -258,7 +284,9 @@ class Search:
             return  # the episode that this one goes on from was planned with it
         longer = (*planned.events[:i], event, *planned.events[i:])
         known = planned.known if point == planned.start else None
-        self._plan(iter([_Planned(planned.dropped, longer, point, known or self._touching.at(history, index))]))
+        if known is None and is_point(history.entries[index]):
+            known = self._touching.at(history, index)
+        self._plan(iter([_Planned(planned.dropped, longer, point, known)]))
 
     # -- blocks of events before one point ----------------------------------------------------------------------------------
 
@@ -332,7 +360,9 @@ class Search:
         entry, model = walk.history.entries[walk.index], self._model
         if isinstance(entry, Read):
             key = model.key.get(entry.key)
-            return lambda id, world: key is not None and model.number(id) == (key, world[key].head)  # type: ignore[union-attr]
+            if key is None:  # one that the system made, which no event changes
+                return lambda id, world: id == entry.version
+            return lambda id, world: model.number(id) == (key, world[key].head)  # type: ignore[union-attr]
         if isinstance(entry, Fetch):
             return lambda id, world: id == entry.id
         return lambda id, world: False
@@ -346,7 +376,9 @@ class Search:
             record = lineage[place]
         touch = self._touches.get((what, record))
         if touch is None:
-            touch = self._touches[what, record] = event_touches(what, self.runner.scenario, record)
+            scenario = self.runner.scenario
+            asks = type(what) in self._known.asking
+            touch = self._touches[what, record] = asking_touches(what, scenario) if asks else event_touches(what, scenario, record)
         return touch
 
 

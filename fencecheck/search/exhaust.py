@@ -14,12 +14,14 @@ from collections.abc import Callable, Iterator
 
 from msgspec import Struct
 
-from fencecheck.history import Derive, History
-from fencecheck.interleaving import DROPPED, KINDS, TURNS, CorruptParent, Deliver, Event, MissingParent, Replan, Restart, What
+from fencecheck.history import Act, Derive, History
+from fencecheck.interleaving import DROPPED, KINDS, TURNS, CorruptParent, Deliver, Event, MissingParent, Replan, Restart, Update, What
 from fencecheck.judge.evidence import lineage
 from fencecheck.run.simulate import Runner
 from fencecheck.search.budget import WHOLE, Shard
-from fencecheck.search.placing import Point, Touch, asks_declared, depend, event_touches, every, points_of, turns_of
+from fencecheck.search.placing import Point, Touch, asking_touches, asks_declared, depend, event_touches, every, points_of, turns_of
+
+_HOOKS = {Replan: "replan", Restart: "restart", Deliver: "deliver", MissingParent: "lose"}
 
 
 class _Planned(Struct, frozen=True):
@@ -90,6 +92,7 @@ class _Search:
         first = runner.run()
         places = max((len(lineage(first.records, id)[0]) for id in _derived(first)), default=1) + 1
         self.all = every(runner.scenario, kinds, places, assume_broken)
+        self.asking = frozenset() if full else _asking(runner, self.all, len(points_of(first)))
         self.queue: list[list[_Planned]] = [[] for _ in range(most + 1)]
         droppable = asks_declared(first) if self.drop else ()
         for size in range(min(most, len(droppable)) + 1):
@@ -132,7 +135,7 @@ class _Search:
     def _swaps(self, replan: What, block: tuple[What, ...]) -> bool:
         """Whether the events of `block` may as well land before the replan: then they are tried there."""
         scenario = self.runner.scenario
-        own = event_touches(replan, scenario)
+        own = self._touch(replan, None)
         return isinstance(replan, Replan) and not any(_breaks(what) or depend(event_touches(what, scenario), own) for what in block)
 
     def _blocks(self, history: History, point: Point, room: int, known: Touch | None) -> Iterator[tuple[What, ...]]:
@@ -183,7 +186,6 @@ class _Search:
     def _touches(self, history: History, point: Point) -> dict[int, Touch]:
         """What each event would read and write if it landed right before `point`, by its index; those that cannot fire are left out."""
         ids = _lineage_before(history, point.index)
-        scenario = self.runner.scenario
         found: dict[int, Touch] = {}
         for i, what in enumerate(self.all):
             record = None
@@ -191,13 +193,33 @@ class _Search:
                 if what.place >= len(ids):
                     continue
                 record = ids[what.place]
-            found[i] = event_touches(what, scenario, record)
+            found[i] = self._touch(what, record)
         return found
+
+    def _touch(self, what: What, record: str | None) -> Touch:
+        scenario = self.runner.scenario
+        return asking_touches(what, scenario) if type(what) in self.asking else event_touches(what, scenario, record)
 
 
 def _breaks(what: What) -> bool:
     """Whether the event makes entries of its own, or another call of the point that it lands at, so that all is to be tried there anew."""
     return isinstance(what, (Replan, Restart, *TURNS))
+
+
+def _asking(runner: Runner, whats: list[What], number: int) -> frozenset[type]:
+    """The kinds of event whose hook uses a port, or acts where it replans, where nothing else happens: each is tried before each point."""
+    found: set[type] = set()
+    for what in whats:
+        if not callable(getattr(runner._probe, _HOOKS.get(type(what), ""), None)):
+            continue
+        before = [Update(what.key)] if isinstance(what, Deliver) else []
+        for at in range(number):
+            if type(what) not in found:
+                entries = runner.run((), tuple(Event(at, event) for event in (*before, what))).entries
+                asked = [entry for entry in entries if getattr(entry, "in_event", False)]
+                if any(type(entry) is Act or type(what) is not Replan for entry in asked):
+                    found.add(type(what))
+    return frozenset(found)
 
 
 def _derived(history: History) -> list[str]:

@@ -146,6 +146,14 @@ def event_touches(what: What, scenario: Scenario, record: str | None = None) -> 
             return frozenset(), frozenset()  # they touch nothing of the world: who waits says where they are placed
 
 
+def asking_touches(what: What, scenario: Scenario) -> Touch:
+    """What an event touches whose hook was seen to use a port, or to act where it replans: it may ask for anything and call any tool."""
+    reads, writes = event_touches(what, scenario)
+    everything = event_touches(Replan(""), scenario)
+    tools = {("tool", action.tool) for action in scenario.actions}
+    return reads | everything[0] | tools, writes | everything[1]
+
+
 def turns_of(history: History, kinds: Iterable[str], last: Event | None) -> list[Event]:
     """The switches and advances after the events of an episode, the last of which is `last`, that would change its order: each where it fires.
 

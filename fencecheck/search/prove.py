@@ -8,11 +8,11 @@ from math import comb
 
 from msgspec import Struct
 
-from fencecheck.history import Derive, History, Memory
+from fencecheck.history import Derive, History, Memory, is_point
 from fencecheck.interleaving import DROPPED, Event, What
 from fencecheck.judge import Judgement, judge
 from fencecheck.run.simulate import Runner
-from fencecheck.search.closing import Dropped, Search, variant
+from fencecheck.search.closing import Dropped, Met, Search, variant
 from fencecheck.search.exhaust import Episode
 from fencecheck.search.placing import asks_declared, every
 from fencecheck.search.renamed import OtherNames
@@ -90,9 +90,9 @@ class _Prover:
     def __init__(self, runner: Runner, add: Judged, known: int, in_time: Callable[[], bool], per_kind: int) -> None:
         self.runner, self.add, self.known, self.in_time, self.per_kind = runner, add, known, in_time, per_kind
         first = runner.run()
-        self.remembers = any(type(entry) is Memory for entry in first.entries)
-        self.whats = every(runner.scenario, runner.kinds, 2 * runner.horizon + 1, tasks=runner.lanes)
-        self.base = [what for what in self.whats if variant(what) in BASE] or self.whats
+        agents = frozenset([*runner.scenario.agents, *(entry.agent for entry in first.entries if is_point(entry))])  # type: ignore[union-attr]
+        self.met = Met(any(type(entry) is Memory for entry in first.entries), agents, places=2 * runner.horizon + 1)
+        self._begin()
         self.variants = tuple(dict.fromkeys(variant(what) for what in self.base))
         self.droppable = asks_declared(first) if runner.drops else ()
         self.others = OtherNames(runner)
@@ -100,6 +100,19 @@ class _Prover:
         self.histories: dict[tuple[Dropped, tuple[Event, ...]], History] = {}
         longest = max((len(lineage_of(first, entry.id)) for entry in first.entries if type(entry) is Derive), default=1)
         self.standing = [what for what in self.base if not isinstance(place := getattr(what, "place", None), int) or place < longest]
+
+    def _begin(self) -> None:
+        """The events, with those for as many places of a lineage as there are."""
+        self.whats = every(self.runner.scenario, self.runner.kinds, self.met.places, tasks=self.runner.lanes)
+        self.base = [what for what in self.whats if variant(what) in BASE] or self.whats
+
+    def _has_learned(self, met: Met) -> bool:
+        """Whether the system was seen to do what a search has to know from its beginning."""
+        if met == self.met:
+            return False
+        self.met = met if met.places == self.met.places else met._replace(places=2 * met.places)
+        self._begin()
+        return True
 
     def prove(self) -> Proof:
         number = _number(self.runner.horizon, len(self.standing), COUNTED)
@@ -112,33 +125,32 @@ class _Prover:
         return proof
 
     def _prove(self, proof: Proof) -> None:
-        proof.base = self._reach("", self.base, MOST_EPISODES)
+        proof.base = self._reach("", MOST_EPISODES)
         if not proof.base.complete:
             proof.why = f"it was still open after {proof.base.episodes:,} episodes"
         further = [kind for kind in dict.fromkeys(variant(what) for what in self.whats) if kind not in self.variants]
         for kind in [*further, *([DROPPED] if self.droppable else [])] if self.per_kind else []:
-            proof.further.append(self._further(kind))
+            proof.further.append(self._reach(kind, self.per_kind))
 
-    def _further(self, kind: str) -> Reach:
+    def _tried(self, kind: str) -> list[What]:
         out = IN_PLACE_OF.get(kind.split(" ")[0])
-        whats = [what for what in self.whats if variant(what) == kind or (what in self.base and variant(what) != out)]
-        return self._reach(kind, whats, self.per_kind)
+        return [what for what in self.whats if variant(what) == kind or (what in self.base and variant(what) != out)]
 
-    def _reach(self, kind: str, whats: list[What], most: int) -> Reach:
-        """Runs one search; once more where it turns out that what is in memory matters."""
+    def _reach(self, kind: str, most: int) -> Reach:
+        """Runs one search; once more where it turns out that more matters than was known, such as what is in memory."""
         while True:
-            search = self._search(kind, whats, most)
+            search = self._search(kind, self._tried(kind), most)
             for episode in search.run():
                 self._take(kind, episode)
-                if search.remembers and not self.remembers:
+                if search.met != self.met:
                     break
-            else:
+            if not self._has_learned(search.met):
                 if self.failed_at is not None:
                     raise _Stopped("an interleaving fails")
                 if search.peeks and not kind:
                     raise _Stopped(search.peeks)
-                return Reach(kind, search.closed, search.events if search.closed else search.bound, search.episodes)
-            self.remembers = True
+                reached = self.known if search.peeks else search.bound
+                return Reach(kind, search.closed, search.events if search.closed else reached, search.episodes)
 
     def _search(self, kind: str, whats: list[What], most: int) -> Search:
         back = TOLD_APART.get(kind, 0)
@@ -154,7 +166,7 @@ class _Prover:
             most_states=MOST_STATES_FURTHER if kind else MOST_STATES,
             max_events=most_events,
             back=back,
-            remembers=self.remembers,
+            met=self.met,
             histories=self.histories,
         )
 

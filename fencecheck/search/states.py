@@ -13,6 +13,7 @@ This is the memory of states seen of explicit-state model checking, with data in
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from fencecheck.history import History
@@ -75,10 +76,19 @@ class Model:
         back: how many versions back from one that can be seen are told apart: 0 where the search decides what a version supersedes only once
             its record is handed out, 1 where it decides at the update, 2 where an owner may answer with an older version.
         remembers: whether the system looks into its memory; what is there plays no part otherwise.
+        agents: those that the system runs besides the agents of the scenario, as far as is known; a walk adds those that it meets.
     """
 
-    def __init__(self, scenario: Scenario, hooks: frozenset[str] = frozenset(), back: int = 0, remembers: bool = True) -> None:
+    def __init__(
+        self,
+        scenario: Scenario,
+        hooks: frozenset[str] = frozenset(),
+        back: int = 0,
+        remembers: bool = True,
+        agents: Iterable[str] = (),
+    ) -> None:
         self.scenario, self.hooks, self.back, self.remembers = scenario, hooks, back, remembers
+        self.agents = {*scenario.agents, *agents}
         tools = dict.fromkeys(action.tool for action in scenario.actions)
         self.key = {key: i for i, key in enumerate(scenario.keys)}
         self.owner = {owner: i + len(self.key) for i, owner in enumerate(scenario.owners)}
@@ -124,11 +134,16 @@ class Model:
             found.append(tuple([len(part.values) for part in world[: len(named)]]))  # type: ignore[union-attr]
         return tuple(found)
 
+    def remembered(self, part: Key) -> set[int]:
+        """The versions of one key that an agent remembers, where the system looks there."""
+        if not self.remembers:
+            return set()
+        found = {number for _, number in part.memory if number is not None}
+        return found | {0} if len(part.memory) < len(self.agents) else found
+
     def _canonical(self, part: Key, names: Names) -> tuple[Any, ...]:
         """One key. The first item says whether a parent was added to one of its versions."""
-        remembered = {number for _, number in part.memory if number is not None} if self.remembers else set()
-        if self.remembers and len(part.memory) < len(self.scenario.agents):
-            remembered.add(0)
+        remembered = self.remembered(part)
         readable = {part.head, *names.told, *remembered}
         kept = readable | set(names.order)
         last: set[int] = readable
@@ -194,10 +209,9 @@ class Model:
         return None if part is None else (*world[:i], part, *world[i + 1 :])
 
     def _delivered(self, part: Key) -> Key | None:
-        agents = dict.fromkeys([*self.scenario.agents, *(agent for agent, _ in part.memory)])
-        memory = tuple(sorted((agent, part.head) for agent in agents))
+        memory = tuple(sorted((agent, part.head) for agent in self.agents))
         before = dict(part.memory)
-        return part._replace(memory=memory) if any(before.get(agent, 0) != part.head for agent in agents) else None
+        return part._replace(memory=memory) if any(before.get(agent, 0) != part.head for agent in self.agents) else None
 
     def place(self, place: int | str, world: World, lineage: tuple[str, ...]) -> str | None:
         """The record id that a place comes to in `world`."""

@@ -49,14 +49,17 @@ class Walk:
         index, point: the entry that comes next, and the number of points before it.
         peeks: what makes renaming unsound for this system, if anything was seen.
         remembers: whether the system looked into its memory.
+        asking: the kinds of event whose hook used a port, or acted where it replans.
+        longest: the number of records in the longest lineage.
         strays: point and index of the fetch of a record that no place comes to for that kind of event, the kind, the last point at which
             one did, the number of events that had landed by then, and that place.
         links: point, index of the entry, key and number of each version whose record was handed out, which says that it supersedes a
-            version that was seen before.
+            version that was seen before, or that an agent remembers and so may still see.
     """
 
     def __init__(self, model: Model, history: History) -> None:
         self.model, self.history = model, history
+        model.agents.update([entry.agent for entry in history.entries if type(entry) in _POINTS])  # type: ignore[union-attr]
         self.node = model.step(0, history.dropped)
         self.world: list[Part] = list(model.first)
         self.named: list[Names] = [Names()] * len(model.key)
@@ -69,6 +72,9 @@ class Walk:
         self._last: dict[str, tuple[int, int, int | str]] = {}
         self._last_in_lineage: dict[str, tuple[int, int, int | str]] = {}
         self.landed = 0
+        self.asking: set[type] = set()
+        self._landing: type = Landed
+        self.longest = 0
         self._lineage: tuple[str, ...] = ()
         self.here = 0
         self._linked: set[tuple[int, int]] = set()
@@ -79,9 +85,13 @@ class Walk:
         for index, entry in enumerate(self.history.entries):
             self.index = index
             kind = type(entry)
-            if kind in _POINTS and not getattr(entry, "in_event", False):
-                yield self.point
-                self.here, self.point = self.point, self.point + 1
+            if kind in _POINTS:
+                if getattr(entry, "in_event", False):
+                    if kind is Act or self._landing is not Replan:
+                        self.asking.add(self._landing)
+                else:
+                    yield self.point
+                    self.here, self.point = self.point, self.point + 1
             steps[kind](self, entry)
 
     def to_end(self) -> Walk:
@@ -129,7 +139,7 @@ class Walk:
         if number:
             if of not in self._linked:
                 self._linked.add(of)
-                if number - 1 in self.named[key].order:
+                if number - 1 in self.named[key].order or number - 1 in self.model.remembered(part):
                     self.links.append((self.here, self.index, key, number))
             before = self._name((key, number - 1))
         value = self._name((key, part.values[number])) if part.values[number] != number else -1
@@ -187,7 +197,7 @@ class Walk:
         for id in lineage:
             self._last.pop(id, None)
             self._last_in_lineage.pop(id, None)
-        self.latest, self._lineage = entry.id, lineage
+        self.latest, self._lineage, self.longest = entry.id, lineage, max(self.longest, len(lineage))
         of = self.model.number(entry.id)
         if of is not None:
             self._commit(of)
@@ -264,6 +274,7 @@ class Walk:
     def _land(self, entry: Landed) -> None:
         self.here = self.point
         what, model = entry.what, self.model
+        self._landing = type(what)
         told = isinstance(what, Replan) or (isinstance(what, (Restart, *TURNS)) and entry.fired)
         told = (
             told or (isinstance(what, Deliver) and "deliver" in model.hooks) or (isinstance(what, MissingParent) and "lose" in model.hooks)
@@ -281,7 +292,7 @@ class Walk:
             assert after is not None, f"the model of the world and the world disagree over {entry!r}"
             self.world = list(after)
         if told:
-            about = self._name((model.key[what.key], self.world[model.key[what.key]].head)) if isinstance(what, Deliver) else 0  # type: ignore[union-attr]
+            about = self._served(entry.version) if isinstance(what, Deliver) else None
             self._told(("landed", kind_of(what), getattr(what, "agent", ""), getattr(what, "task", ""), entry.record, entry.fired, about))
 
 

@@ -10,7 +10,7 @@ from fencecheck.history import History, Landed, points, shape
 from fencecheck.interleaving import KINDS, Event, What
 from fencecheck.judge import judge
 from fencecheck.run.simulate import Runner
-from fencecheck.search.closing import ONCE, Search, variant
+from fencecheck.search.closing import ONCE, Met, Search, variant
 from fencecheck.search.exhaust import episodes
 from fencecheck.search.placing import asks_declared, every
 from fencecheck.search.prove import TOLD_APART
@@ -69,12 +69,17 @@ def plain_of(runner: Runner, most: int, whats: Sequence[What], declared: Dropped
     return found
 
 
-def closing(runner: Runner, most: int, whats: Sequence[What], *, back: int = 0, remembers: bool = True) -> dict[Seen, Shown]:
-    """What the search that closes sees of these events, up to so many of them."""
-    found: dict[Seen, Shown] = {}
-    for episode in Search(runner, whats, max_events=most, back=back, remembers=remembers).run():
-        found.setdefault(seen_in(episode.history), (episode.dropped, episode.events))
-    return found
+def closing(runner: Runner, most: int, whats: Sequence[What], *, back: int = 0) -> dict[Seen, Shown]:
+    """What the search that closes sees of these events, up to so many of them, once it knows what the system does."""
+    met = Met(places=PLACES)
+    while True:
+        found: dict[Seen, Shown] = {}
+        search = Search(runner, whats, max_events=most, back=back, met=met)
+        for episode in search.run():
+            found.setdefault(seen_in(episode.history), (episode.dropped, episode.events))
+        if search.met._replace(places=PLACES) == met:
+            return found
+        met = search.met._replace(places=PLACES)
 
 
 def _plainly(

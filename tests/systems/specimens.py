@@ -251,7 +251,108 @@ class ActsTwice(Small):
             self.go(record)
 
 
+class ComparesMemories(Small):
+    """Halts if the version before the current one is what another agent remembers, and otherwise acts on what that one remembers."""
+
+    scenario = Scenario(TWO.owners, TWO.actions, agents=("agent", "other"))
+
+    def run(self) -> None:
+        now = self.kit.read(X)
+        with self.kit.agent("other"):
+            held = self.kit.memory(X)
+        if held.id in (now.id, now.supersedes):
+            self.kit.halted("what to do is clear")
+            return
+        self.go(held)
+
+
+class FollowsWhatIsDelivered(Small):
+    """Takes a delivered version for harmless if there is one between it and the version that it holds."""
+
+    def run(self) -> None:
+        record = self.saved = self.kit.read(X)
+        self.kit.pause("approval")
+        if record.id in (self.saved.id, self.saved.supersedes):
+            self.kit.halted("x changed")
+            return
+        self.kit.point("skipped one")
+        self.go(record)
+
+    def deliver(self, key: str, record: Record) -> None:
+        if key == X:
+            self.saved = record
+
+
+class AsksWhenItIsDelivered(Small):
+    """A delivery of one key makes it ask for another one."""
+
+    def run(self) -> None:
+        record = self.kit.read(X)
+        self.kit.pause("approval")
+        if self.saved is not None and self.saved.id != "y@1":
+            self.kit.halted("y changed")
+            return
+        self.go(record)
+
+    def deliver(self, key: str, record: Record) -> None:
+        if key == X:
+            self.saved = self.kit.read(Y)
+
+
+class ReadsWhenItStartsAgain(Small):
+    """What it goes by after a restart is what its hook read."""
+
+    def run(self) -> None:
+        record = self.saved or self.kit.read(X)
+        self.kit.pause("approval")
+        self.go(record)
+
+    def restart(self) -> None:
+        self.saved = self.kit.read(X)
+
+
+class ActsWhenItReplans(Small):
+    """A replan calls the tool itself."""
+
+    def run(self) -> None:
+        record = self.kit.read(X)
+        self.kit.pause("approval")
+        if self.kit.head(X) != record.id:
+            self.kit.halted("x changed")
+        elif self.saved is None:
+            self.go(record)
+
+    def replan(self, task: str) -> None:
+        record = self.kit.read(X)
+        try:
+            self.go(record)
+            self.saved = "sent"
+        except Fault:
+            self.saved = None
+
+
+class ReadsItsNote(Small):
+    """Reads a key that no owner holds, whose only versions it derived itself."""
+
+    def run(self) -> None:
+        record = self.kit.read(X)
+        self.kit.derive("a note", [record], key="note")
+        self.kit.point("between")
+        try:
+            self.kit.read("note")
+        except Fault:
+            self.kit.halted("the note is lost")
+            return
+        self.go(record)
+
+
 SHOWN_BY = [
+    (ComparesMemories, ("update",)),
+    (FollowsWhatIsDelivered, ("update", "deliver")),
+    (AsksWhenItIsDelivered, ("update", "deliver")),
+    (ReadsWhenItStartsAgain, ("restart", "update", "outage")),
+    (ActsWhenItReplans, ("replan", "tool-fault", "update")),
+    (ReadsItsNote, ("update", "missing-parent")),
     (ActsFromMemory, ("update", "deliver")),
     (LosesAParentOfItsReplan, ("update", "replan", "missing-parent")),
     (LooksAtItsPlanAgain, ("replan", "missing-parent")),

@@ -130,7 +130,7 @@ def test_options(run: Run) -> None:
 
 def test_a_profile_for_systems_and_suites(pytester: pytest.Pytester, run: Run) -> None:
     pytester.makepyfile(test_naive='from fencecheck.pytest import suite\ntest_naive = suite("shop:Naive", engine="explore")')
-    again = "*replay   fencecheck check shop:Naive --engine explore --seed 0 --profile fencecheck-pr"
+    again = "*replay   fencecheck check shop.py:Naive --engine explore --seed 0 --profile fencecheck-pr"
     both = run("--fencecheck-profile", "fencecheck-pr", "--fencecheck-system", "shop:Naive")
     both.assert_outcomes(failed=3)
     assert both.stdout.str().count(again[1:]) == 2

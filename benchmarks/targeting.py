@@ -2,9 +2,9 @@
 
     python benchmarks/targeting.py [SEEDS [LIMIT [NAME...]]]
 
-Draws interleavings as `explore` does until one fails, from each of so many seeds (25), at most so many (1,000), without a target and with each of two: the number of
-events that fired, and how far the episode came from an undisturbed one (halted or replanned, one each). Prints the median number of
-examples to the failure; a search that does not find it counts as its limit.
+Draws interleavings as `explore` does until one fails, from each of so many seeds (25), at most so many (1,000): without a target, and with
+each of two, the number of events that fired, and how far the episode came from an undisturbed one (halted or replanned, one each). Prints
+the median number of examples to the failure; a search that does not find it counts as its limit.
 """
 
 from __future__ import annotations

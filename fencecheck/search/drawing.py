@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import shlex
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Literal, get_args
 
 from msgspec import Struct
@@ -70,7 +71,7 @@ def command(system: str, asked: Drawing, options: Iterable[tuple[str, str | None
         system: how another process loads it.
         options: further options, each with its value; those without one are left out.
     """
-    words = ["fencecheck", "check", system, "--engine", "explore", "--seed", str(asked.seed)]
+    words = ["fencecheck", "check", _from_here(system), "--engine", "explore", "--seed", str(asked.seed)]
     own = (
         ("--profile", asked.profile),
         ("--examples", None if asked.examples == EXAMPLES else str(asked.examples)),
@@ -80,6 +81,14 @@ def command(system: str, asked: Drawing, options: Iterable[tuple[str, str | None
     for option, value in (*own, *options):
         words += [] if value is None else [option, value]
     return shlex.join(words)
+
+
+def _from_here(system: str) -> str:
+    """A file by its path from the working directory, where it is inside: on another machine it stands elsewhere."""
+    where, colon, attribute = system.rpartition(":")
+    file = Path(where)
+    inside = where.endswith(".py") and file.is_relative_to(Path.cwd())
+    return f"{file.relative_to(Path.cwd()).as_posix()}{colon}{attribute}" if inside else system
 
 
 def sizes_of(scenario: Scenario | None) -> list[tuple[str, str | None]] | None:

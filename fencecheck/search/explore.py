@@ -73,16 +73,17 @@ def explore_into(runner: Runner, drawn: Drawing, level: Level, fail_on: frozense
     examples = spaces.drawn(runner.scenario) if drawn.worlds == "default" else large_scenarios().flatmap(spaces.drawn)
     kept = _kept(runner, drawn, (level, *sorted(fail_on), *sorted(assume_broken)))
 
-    @seeded(drawn.seed)
-    @settings(
+    @settings(  # after the seed, which would leave out the database
         max_examples=drawn.examples,
         database=kept,
+        derandomize=False,
         deadline=None,
         phases=[*([] if kept is None else [Phase.reuse]), Phase.generate, Phase.shrink],
         report_multiple_bugs=False,
         suppress_health_check=list(HealthCheck),
         print_blob=False,
     )
+    @seeded(drawn.seed)
     @given(examples)
     def property_(interleaving: Interleaving) -> None:
         hunt.run(interleaving)

@@ -71,7 +71,7 @@ def test_explore() -> None:
 def test_large_worlds() -> None:
     result = fencecheck("check", "fresh-read", "--engine", "explore", "--worlds", "large", "--examples", 50, "--profile", "fencecheck-pr")
     assert result.exit_code == 1
-    again = "check fencecheck.systems.fresh_read:FreshRead --engine explore --seed 0 --profile fencecheck-pr --examples 50 --worlds large"
+    again = "check fresh-read --engine explore --seed 0 --profile fencecheck-pr --examples 50 --worlds large"
     assert f"  replay   fencecheck {again}\n" in result.stdout
     assert fencecheck(*again.split()).stdout.splitlines()[:20] == result.stdout.splitlines()[:20]
 

@@ -128,6 +128,25 @@ def test_options(run: Run) -> None:
     result.stdout.fnmatch_lines(["Fenced · violated · raced-act at at-act"])
 
 
+def test_a_profile_for_systems_and_suites(pytester: pytest.Pytester, run: Run) -> None:
+    pytester.makepyfile(test_naive='from fencecheck.pytest import suite\ntest_naive = suite("shop:Naive", engine="explore")')
+    again = "*replay   fencecheck check shop.py:Naive --engine explore --seed 0 --profile fencecheck-pr"
+    both = run("--fencecheck-profile", "fencecheck-pr", "--fencecheck-system", "shop:Naive")
+    both.assert_outcomes(failed=3)
+    assert both.stdout.str().count(again[1:]) == 2
+    neither = run("--fencecheck-system", "shop:Naive")
+    neither.stdout.no_fnmatch_line(again)
+
+
+def test_a_nightly_failure_is_tried_first_by_the_next_run(pytester: pytest.Pytester, run: Run) -> None:
+    """With one example, which is the empty interleaving, only what was kept can fail."""
+    options = ("--fencecheck-system", "shop:Naive", "--fencecheck-engine", "explore", "--fencecheck-profile", "fencecheck-nightly")
+    run(*options, "--fencecheck-examples", "1").assert_outcomes(failed=1)
+    assert not list(pytester.path.glob(".hypothesis/examples/*/*"))
+    run(*options).stdout.fnmatch_lines(REPORT)
+    run(*options, "--fencecheck-examples", "1").stdout.fnmatch_lines(REPORT)
+
+
 def test_an_inconclusive_result_fails(run: Run) -> None:
     result = run("--fencecheck-system", "shop:Fenced", "--fencecheck-engine", "exhaust", "--fencecheck-max-events", "0")
     result.assert_outcomes(failed=1)

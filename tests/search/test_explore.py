@@ -91,7 +91,7 @@ def test_what_a_failure_is_brought_down_to_may_break_what_the_search_may(tmp_pat
 order = kit.read("x", timeout=1)
 if getattr(order, "key", None) != "x" or order.removed:
     raise Halt("no order")
-plan = kit.derive(order.value, [order])
+plan = kit.derive({"to": order.value}, [order])
 head = kit.head("x", timeout=1)
 try:
     if kit.record(order) != order:
@@ -262,7 +262,7 @@ def test_a_pull_request_draws_the_same_each_time_and_keeps_nothing(kept: InMemor
     assert drawn == once
     assert kept.data == {}
     again = "--seed 0 --profile fencecheck-pr --examples 50 --kinds update"
-    assert report.again == f"fencecheck check fencecheck.systems.fresh_read:FreshRead --engine explore {again}"
+    assert report.again == f"fencecheck check fresh-read --engine explore {again}"
 
 
 @pytest.mark.parametrize("options", [{"profile": "ci"}, {"worlds": "small"}, {"engine": "exhaust", "worlds": "large"}])

@@ -225,9 +225,13 @@ class Scenario(Struct, frozen=True, repr_omit_defaults=True, forbid_unknown_fiel
         return None
 
     def value_of(self, key: str, number: int) -> Any:
-        """The value of version `number` (from 1) of `key`."""
+        """The value of version `number` (from 1) of `key`; beyond those that are given one is made up that is like the last of them."""
         values: Sequence[Any] = self.values.get(key, ())
-        return values[number - 1] if number <= len(values) else f"{key} version {number}"
+        if number <= len(values):
+            return values[number - 1]
+        text = f"{key} version {number}"
+        made_up = _like(values[-1], number, text) if values else text
+        return text if made_up in values else made_up
 
     def declared(self, action: Action, dropped: Iterable[tuple[str, str]] = (), args: Mapping[str, Any] | None = None) -> tuple[str, ...]:
         """D(a): the declared keys of `action` without the dropped ones; every key where they depend on arguments and there are none."""
@@ -236,6 +240,18 @@ class Scenario(Struct, frozen=True, repr_omit_defaults=True, forbid_unknown_fiel
             return keys
         gone = {key for name, key in dropped if name == action.name}
         return tuple(key for key in keys if key not in gone)
+
+
+def _like(value: Any, number: int, text: str) -> Any:
+    """Another value of the type and shape of `value`, another one for each number; `text` where there is none."""
+    kind = type(value)
+    if kind is int or kind is float:
+        return value + 1_000 * number
+    if kind is dict and value:
+        return {name: part if type(part) is bool or part is None else _like(part, number, text) for name, part in value.items()}
+    if kind in (list, tuple) and value:
+        return kind([part if type(part) is bool or part is None else _like(part, number, text) for part in value])
+    return text
 
 
 _EXAMPLES = {

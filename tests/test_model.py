@@ -116,3 +116,22 @@ def test_a_function_from_arguments_to_keys_that_is_none(depends_on: Any, sentenc
 
 def test_what_stands_in_place_of_a_key_is_a_key_that_nobody_owns() -> None:
     assert Action("write", lambda args: [args["path"]]).true_keys({"path": 3}) == ("3",)
+
+
+@pytest.mark.parametrize(
+    ("given", "made_up"),
+    [
+        ((90, 80), 3_080),
+        ((0.5,), 2_000.5),
+        (({"cap": 100, "open": True},), {"cap": 2_100, "open": True}),
+        (([1, "a"],), [2_001, "x version 2"]),
+        (("tea", "coffee"), "x version 3"),
+        ((True, False), "x version 3"),
+        ((), "x version 1"),
+    ],
+)
+def test_a_value_beyond_those_given_is_like_the_last_of_them(given: tuple[Any, ...], made_up: Any) -> None:
+    world = Scenario(owners={"a": ["x"]}, actions=[Action("go", ["x"])], values={"x": given} if given else {})
+    number = len(given) + 1
+    assert world.value_of("x", number) == made_up
+    assert len({repr(world.value_of("x", n)) for n in range(1, number + 5)}) == number + 4

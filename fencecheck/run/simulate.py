@@ -124,7 +124,8 @@ class Runner:
             if kind not in (*KINDS, DROPPED):
                 raise BadInput(f"there is no kind of event {kind!r}: use {', '.join((*KINDS, DROPPED))}")
             if kind in self.missing:
-                raise BadInput(f"{self.name} cannot receive {kind}: define {self.missing[kind]}")
+                why = self.missing[kind]
+                raise BadInput(f"{self.name} cannot receive {kind}: {f'define {why}' if why.endswith('()') else why}")
         self.kinds = tuple(kind for kind in self.kinds if kind in chosen)
         self.missing = {}
         self.drops = DROPPED in chosen

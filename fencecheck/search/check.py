@@ -198,7 +198,7 @@ class _Check:
         compared = self.proof.compared if self.proof is not None and self.proof.complete else 0
         how = f"checked: {compared:,} episodes were the same with other ones" if compared else "not checkable"
         outside = f"not so: it asks {self.runner.outside}" if self.runner.outside else "not checkable"
-        return [f"reaches the world through ports only ({outside})", f"compares versions for identity only ({how})"]
+        return [f"reaches the world through ports only ({outside})", f"compares versions and values for equality only ({how})"]
 
     def report(self, engine: Engine) -> Report:
         """What it came to."""

@@ -33,6 +33,8 @@ MOST_STATES, MOST_STATES_FURTHER = 50_000, 600
 """States of the world that are tried before one point, for the base kinds and for a further one."""
 MOST_COMPARED = 1_000
 """Episodes that are run again with other version ids and values, fewest events first."""
+MOST_COMPARED_FURTHER = 50
+"""The same for each further kind."""
 MOST_KEPT = 5_000
 """Histories of base episodes that are kept, since each further kind comes to them again."""
 COUNTED = 6
@@ -142,6 +144,8 @@ class _Prover:
             search = self._search(kind, self._tried(kind), most)
             for episode in search.run():
                 self._take(kind, episode)
+                if kind and search.episodes <= MOST_COMPARED_FURTHER:
+                    search.peeks = search.peeks or self.others.difference(episode.dropped, episode.events, episode.history)
                 if search.met != self.met:
                     break
             if not self._has_learned(search.met):

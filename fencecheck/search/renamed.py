@@ -1,11 +1,13 @@
 """Does a system compare versions and values for equality only? It is run again with other ones, and has to do the same.
 
 Where versions are renamed by first use, a system that compares their numbers by order, or that acts on what a value says, can tell places
-apart that the search takes for one. Here the ids count downwards from a large number, and the later values of each key come in another order.
+apart that the search takes for one. Here each later id is an earlier text, and a smaller number or a longer one, and the later values of each key
+come in other orders: each value of the scenario is that of a second version in one of them.
 """
 
 from __future__ import annotations
 
+from itertools import cycle
 from typing import Any
 
 from msgspec.structs import replace
@@ -17,8 +19,28 @@ from fencecheck.model import Scenario
 from fencecheck.run.simulate import Runner
 from fencecheck.run.world import Prepared
 
-_FIRST = 9_999
+_LONGEST, _LARGEST = 200, 9_999
 _VALUES = 9
+_EACH = 1
+"""Up to so many events, an episode is compared under each order of the values; else under one, in turns."""
+
+
+class _Growing(Prepared):
+    """A world whose version ids fall as texts, and grow."""
+
+    __slots__ = ()
+
+    def version_id(self, key: str, number: int) -> str:
+        return f"{key}@{_LARGEST - number}{'0' * number}"
+
+
+class _Falling(Prepared):
+    """A world whose version ids fall by number, by text and by length."""
+
+    __slots__ = ()
+
+    def version_id(self, key: str, number: int) -> str:
+        return f"{key}@{10 ** max(_LONGEST - number, _VALUES) - number}"
 
 
 class OtherNames:
@@ -30,20 +52,26 @@ class OtherNames:
 
     def __init__(self, runner: Runner) -> None:
         self._runner = runner
-        self._prepared = Prepared(_with_other_values(runner.scenario), _FIRST, -1)
+        given = max((len(values) for values in runner.scenario.values.values()), default=0)
+        last = max(_VALUES, given)
+        seconds = (last, last - 1, *range(3, min(given, last - 2) + 1))
+        ids = cycle((_Falling, _Growing))
+        self._worlds = [one(_with_other_values(runner.scenario, second, last)) for one, second in zip(ids, seconds, strict=False)]
         self.compared = 0
 
     def difference(self, dropped: tuple[tuple[str, str], ...], events: tuple[Event, ...], history: History) -> str:
         """How the system does otherwise, or nothing."""
-        other = self._runner.run(dropped, events, prepared=self._prepared)
+        worlds = self._worlds if len(events) <= _EACH else [self._worlds[self.compared % len(self._worlds)]]
         self.compared += 1
-        if _seen(history) == _seen(other):
+        seen = _seen(history)
+        if all(_seen(self._runner.run(dropped, events, prepared=world)) == seen for world in worlds):
             return ""
         return "with other version ids and values it does otherwise: it compares them by more than equality"
 
 
-def _with_other_values(scenario: Scenario) -> Scenario:
-    numbers = (1, *range(_VALUES, 1, -1))
+def _with_other_values(scenario: Scenario, second: int, last: int) -> Scenario:
+    """The values after the first one backwards, from the one numbered `second` on, and then those from the last one on."""
+    numbers = (1, *range(second, 1, -1), *range(last, second, -1))
     return replace(scenario, values={key: tuple(scenario.value_of(key, number) for number in numbers) for key in scenario.keys})
 
 

@@ -96,7 +96,7 @@ class _Prover:
         self.met = Met(any(type(entry) is Memory for entry in first.entries), agents, places=2 * runner.horizon + 1)
         self._begin()
         self.variants = tuple(dict.fromkeys(variant(what) for what in self.base))
-        self.droppable = asks_declared(first) if runner.drops else ()
+        self.droppable = dict.fromkeys(asks_declared(first) if runner.drops else ())
         self.others = OtherNames(runner)
         self.failed_at: int | None = None
         self.histories: dict[tuple[Dropped, tuple[Event, ...]], History] = {}
@@ -184,6 +184,8 @@ class _Prover:
             why = self.others.difference(episode.dropped, episode.events, episode.history)
             if why:
                 raise _Stopped(why)
+        if not kind and self.runner.drops:
+            self.droppable.update(dict.fromkeys(asks_declared(episode.history)))
         if not kind and len(self.histories) < MOST_KEPT:
             self.histories[episode.dropped, episode.events] = episode.history
         new = not kind or bool(episode.dropped) or any(variant(event.what) == kind for event in episode.events)

@@ -298,6 +298,31 @@ def test_an_agent_that_the_scenario_does_not_list_remembers_as_the_others_do() -
     ]
 
 
+def test_a_declaration_is_dropped_that_only_some_runs_ask_for() -> None:
+    class HasAFallback(Careful):
+        """Once x has changed, does something else that depends on y, whose declared keys it asks for only then."""
+
+        scenario = Scenario(ONE.owners, actions=[*ONE.actions, Action("fall back", depends_on=["y"])])
+
+        def run(self) -> None:
+            first, other = self.now(), self.kit.read("y", timeout=1)
+            self.kit.pause("approval")
+            if self.same(first):
+                self.kit.validated([X])
+                self.kit.act("go", {"to": first.value}, basis={X: first.id})
+                return
+            for key in self.kit.declared("fall back"):
+                if self.kit.head(key, timeout=1) != other.id:
+                    self.kit.halted("y changed")
+                    return
+            self.kit.act("fall back", {"to": other.value}, basis={"y": other.id})
+
+    seen = []
+    with Runner(HasAFallback) as runner:
+        prove(runner, lambda episode, judgement: bool(seen.append(episode.dropped)), known=0, in_time=lambda: True, per_kind=100)
+    assert (("fall back", "y"),) in seen
+
+
 def test_a_record_deep_in_a_lineage_that_only_some_runs_have_is_lost_too() -> None:
     class ExplainsAtLength(Careful):
         """Where x and y have changed, derives a long chain and takes a hole deep in it for an approval."""

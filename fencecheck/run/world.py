@@ -54,16 +54,12 @@ def handed_out(record: Record) -> Record:
 
 
 class Prepared:
-    """What all episodes of one scenario share. An episode copies only the small maps that it changes.
+    """What all episodes of one scenario share. An episode copies only the small maps that it changes."""
 
-    Args:
-        first, step: the number in the id of the first version of each key, and from one version to the next.
-    """
+    __slots__ = ("actions", "heads", "owner_of", "records", "scenario")
 
-    __slots__ = ("actions", "first", "heads", "owner_of", "records", "scenario", "step")
-
-    def __init__(self, scenario: Scenario, first: int = 1, step: int = 1) -> None:
-        self.scenario, self.first, self.step = scenario, first, step
+    def __init__(self, scenario: Scenario) -> None:
+        self.scenario = scenario
         self.owner_of: dict[str, str] = {key: owner for owner, keys in scenario.owners.items() for key in keys}
         self.actions: dict[str, Action] = {action.name: action for action in scenario.actions}
         self.records: dict[str, Record] = {}
@@ -75,7 +71,7 @@ class Prepared:
 
     def version_id(self, key: str, number: int) -> str:
         """The id of the version `number` (from 1) of `key`: the same however the versions of other keys are interleaved."""
-        return f"{key}@{self.first + self.step * (number - 1)}"
+        return f"{key}@{number}"
 
 
 class World:

@@ -33,6 +33,8 @@ MOST_STATES, MOST_STATES_FURTHER = 50_000, 600
 """States of the world that are tried before one point, for the base kinds and for a further one."""
 MOST_COMPARED = 1_000
 """Episodes that are run again with other version ids and values, fewest events first."""
+MOST_COMPARED_FURTHER = 50
+"""The same for each further kind."""
 MOST_KEPT = 5_000
 """Histories of base episodes that are kept, since each further kind comes to them again."""
 COUNTED = 6
@@ -94,7 +96,7 @@ class _Prover:
         self.met = Met(any(type(entry) is Memory for entry in first.entries), agents, places=2 * runner.horizon + 1)
         self._begin()
         self.variants = tuple(dict.fromkeys(variant(what) for what in self.base))
-        self.droppable = asks_declared(first) if runner.drops else ()
+        self.droppable = dict.fromkeys(asks_declared(first) if runner.drops else ())
         self.others = OtherNames(runner)
         self.failed_at: int | None = None
         self.histories: dict[tuple[Dropped, tuple[Event, ...]], History] = {}
@@ -142,6 +144,8 @@ class _Prover:
             search = self._search(kind, self._tried(kind), most)
             for episode in search.run():
                 self._take(kind, episode)
+                if kind and search.episodes <= MOST_COMPARED_FURTHER:
+                    search.peeks = search.peeks or self.others.difference(episode.dropped, episode.events, episode.history)
                 if search.met != self.met:
                     break
             if not self._has_learned(search.met):
@@ -180,6 +184,8 @@ class _Prover:
             why = self.others.difference(episode.dropped, episode.events, episode.history)
             if why:
                 raise _Stopped(why)
+        if not kind and self.runner.drops:
+            self.droppable.update(dict.fromkeys(asks_declared(episode.history)))
         if not kind and len(self.histories) < MOST_KEPT:
             self.histories[episode.dropped, episode.events] = episode.history
         new = not kind or bool(episode.dropped) or any(variant(event.what) == kind for event in episode.events)

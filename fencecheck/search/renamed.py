@@ -1,12 +1,14 @@
 """Does a system compare versions and values for equality only? It is run again with other ones, and has to do the same.
 
 Where versions are renamed by first use, a system that compares their numbers by order, or that acts on what a value says, can tell places
-apart that the search takes for one. Here the ids count downwards from a large number, and each value of a key in turn is the first one:
-an update before anything was read is no other place to the search, so what a system makes of a value has to be seen where it comes first.
+apart that the search takes for one. Here each later id is an earlier text, and a smaller number or a longer one, and the later values of each key
+come in other orders. Each value of the scenario is that of the second version in one of them, and that of the first in another: an update before
+anything was read is no other place to the search, so what a system makes of a value has to be seen where it comes first.
 """
 
 from __future__ import annotations
 
+from itertools import cycle
 from typing import Any
 
 from msgspec.structs import replace
@@ -18,11 +20,28 @@ from fencecheck.model import Scenario
 from fencecheck.run.simulate import Runner
 from fencecheck.run.world import Prepared
 
-_FIRST = 9_999
-_MOST_VALUES = 12
-"""Values of a key each of which comes first once."""
-_EACH = 30
-"""Episodes that are run with each of them; later ones with one each, in turn."""
+_LONGEST, _LARGEST = 200, 9_999
+_VALUES = 9
+_EACH = 1
+"""Up to so many events, an episode is compared under each order of the values; else under one, in turns."""
+
+
+class _Growing(Prepared):
+    """A world whose version ids fall as texts, and grow."""
+
+    __slots__ = ()
+
+    def version_id(self, key: str, number: int) -> str:
+        return f"{key}@{_LARGEST - number}{'0' * number}"
+
+
+class _Falling(Prepared):
+    """A world whose version ids fall by number, by text and by length."""
+
+    __slots__ = ()
+
+    def version_id(self, key: str, number: int) -> str:
+        return f"{key}@{10 ** max(_LONGEST - number, _VALUES) - number}"
 
 
 class OtherNames:
@@ -34,26 +53,36 @@ class OtherNames:
 
     def __init__(self, runner: Runner) -> None:
         self._runner = runner
-        listed = max((len(values) for values in runner.scenario.values.values()), default=0)
-        most = max(2, min(listed, _MOST_VALUES))
-        self._others = [Prepared(_beginning_with(runner.scenario, first, most), _FIRST, -1) for first in range(1, most + 1)]
+        given = max((len(values) for values in runner.scenario.values.values()), default=0)
+        last = max(_VALUES, given)
+        orders = [_second(second, last) for second in (last, last - 1, *range(3, min(given, last - 2) + 1))]
+        orders += [_first(first, last) for first in range(2, given + 1)]
+        ids = cycle((_Falling, _Growing))
+        self._worlds = [one(_with_values(runner.scenario, order)) for one, order in zip(ids, orders, strict=False)]
         self.compared = 0
 
     def difference(self, dropped: tuple[tuple[str, str], ...], events: tuple[Event, ...], history: History) -> str:
         """How the system does otherwise, or nothing."""
-        number = self.compared
+        worlds = self._worlds if len(events) <= _EACH else [self._worlds[self.compared % len(self._worlds)]]
         self.compared += 1
-        others = self._others if number < _EACH else [self._others[number % len(self._others)]]
         seen = _seen(history)
-        if all(_seen(self._runner.run(dropped, events, prepared=other)) == seen for other in others):
+        if all(_seen(self._runner.run(dropped, events, prepared=world)) == seen for world in worlds):
             return ""
         return "with other version ids and values it does otherwise: it goes by more than whether they are equal"
 
 
-def _beginning_with(scenario: Scenario, first: int, most: int) -> Scenario:
-    """The scenario with that value first, and the others of each key after it in the opposite order."""
-    numbers = (first, *(number for number in range(most + 3, 0, -1) if number != first))
-    return replace(scenario, values={key: tuple(scenario.value_of(key, number) for number in numbers) for key in scenario.keys})
+def _second(number: int, last: int) -> tuple[int, ...]:
+    """The values after the first one backwards, from that number on, and then those from the last one on."""
+    return (1, *range(number, 1, -1), *range(last, number, -1))
+
+
+def _first(number: int, last: int) -> tuple[int, ...]:
+    """The value of that number, and then the others backwards."""
+    return (number, *(other for other in range(last, 0, -1) if other != number))
+
+
+def _with_values(scenario: Scenario, order: tuple[int, ...]) -> Scenario:
+    return replace(scenario, values={key: tuple(scenario.value_of(key, number) for number in order) for key in scenario.keys})
 
 
 def _seen(history: History) -> tuple[Any, ...]:

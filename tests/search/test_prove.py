@@ -11,7 +11,7 @@ from fencecheck import systems
 from fencecheck.errors import BadInput
 from fencecheck.fence import Halt
 from fencecheck.history import Memory
-from fencecheck.interleaving import Deliver, Event, Switch, Update
+from fencecheck.interleaving import Deliver, Event, MissingParent, Switch, Update
 from fencecheck.model import Action, Record, Scenario
 from fencecheck.mutants import ALL as MUTANTS
 from fencecheck.run.adapter import AgentSystem
@@ -151,6 +151,22 @@ class SkipsWhatIsSmall(Careful):
         return bool(record.value <= 50) or super().same(record)
 
 
+class MeasuresIds(Careful):
+    """Takes a longer id for its own, which no version has before the tenth."""
+
+    def same(self, record: Record) -> bool:
+        return len(self.head()) > len(record.id) or super().same(record)
+
+
+class KnowsTheLastValue(Careful):
+    """Takes a value of the scenario for its own that three updates come to."""
+
+    scenario = Scenario(ONE.owners, ONE.actions, values={X: ["tea", "coffee", "milk", "juice", "water"]})
+
+    def same(self, record: Record) -> bool:
+        return super().same(record) or self.now().value == "juice"
+
+
 class FollowsLinks(Careful):
     """Looks for what it read among what the current version superseded."""
 
@@ -199,6 +215,8 @@ class KeepsAStore(Careful):
         (OrdersVersions, "with other version ids and values it does otherwise: it goes by more than whether they are equal"),
         (ActsOnValues, "with other version ids and values it does otherwise: it goes by more than whether they are equal"),
         (SkipsWhatIsSmall, "with other version ids and values it does otherwise: it goes by more than whether they are equal"),
+        (MeasuresIds, "with other version ids and values it does otherwise: it goes by more than whether they are equal"),
+        (KnowsTheLastValue, "with other version ids and values it does otherwise: it goes by more than whether they are equal"),
         (FollowsLinks, "it fetched x@2, which no answer had named, or only as what another version supersedes"),
         (MakesUpIds, "with other version ids and values it does otherwise: it goes by more than whether they are equal"),
         (KeepsAStore, "it keeps its own store, whose state is not known"),
@@ -208,6 +226,24 @@ def test_where_renaming_would_be_unsound_only_the_bound_is_claimed(system: type[
     with Runner(system) as runner:
         proof = prove(runner, lambda episode, judgement: False, known=2, in_time=lambda: True, per_kind=0)
     assert (proof.complete, proof.why) == (False, why)
+
+
+def test_a_further_kind_under_which_renaming_would_be_unsound_is_held_up_to_what_was_judged_before() -> None:
+    class FollowsARemoval(Careful):
+        """Where x is removed, asks for the version that was."""
+
+        def same(self, record: Record) -> bool:
+            now = self.now()
+            if now.removed and now.supersedes not in (None, record.id):
+                self.kit.record(now.supersedes)
+            return now.id == record.id and not now.removed
+
+    with Runner(FollowsARemoval) as runner:
+        proof = prove(runner, lambda episode, judgement: False, known=2, in_time=lambda: True)
+    reached = {reach.kind: reach for reach in proof.further}
+    assert proof.complete
+    assert (reached["update (removed)"].complete, reached["update (removed)"].events) == (False, 2)
+    assert reached["deliver"].complete
 
 
 def test_a_refused_system_is_held_up_to_the_bound_alone() -> None:
@@ -246,6 +282,85 @@ def test_a_violation_that_needs_three_events_is_found_by_the_default_check() -> 
     failure = report.failures[0]
     assert (failure.code, [type(event.what) for event in failure.events]) == ("stale-act", [Update] * 3)
     assert report.bound.kind == "events"
+
+
+def test_an_agent_that_the_scenario_does_not_list_remembers_as_the_others_do() -> None:
+    class Whispers(Careful):
+        """A helper remembers what was delivered while the other agent knew it already, and is believed once y has changed."""
+
+        def run(self) -> None:
+            first, other = self.now(), self.kit.head("y", timeout=1)
+            self.kit.pause("approval")
+            now = self.now()
+            with self.kit.agent("helper"):
+                self.kit.point("awake")
+                held = self.kit.memory(X)
+            if first.id != now.id and (held.id != now.id or self.kit.head("y", timeout=1) == other):
+                self.kit.halted("x changed")
+                return
+            self.kit.validated([X])
+            self.kit.act("go", {"to": first.value}, basis={X: first.id})
+
+    assert "helper" not in ONE.agents
+    report = checked(Whispers)
+    assert [(failure.code, [type(event.what) for event in failure.events]) for failure in report.failures] == [
+        ("stale-act", [Update, Deliver, Update])
+    ]
+
+
+def test_a_declaration_is_dropped_that_only_some_runs_ask_for() -> None:
+    class HasAFallback(Careful):
+        """Once x has changed, does something else that depends on y, whose declared keys it asks for only then."""
+
+        scenario = Scenario(ONE.owners, actions=[*ONE.actions, Action("fall back", depends_on=["y"])])
+
+        def run(self) -> None:
+            first, other = self.now(), self.kit.read("y", timeout=1)
+            self.kit.pause("approval")
+            if self.same(first):
+                self.kit.validated([X])
+                self.kit.act("go", {"to": first.value}, basis={X: first.id})
+                return
+            for key in self.kit.declared("fall back"):
+                if self.kit.head(key, timeout=1) != other.id:
+                    self.kit.halted("y changed")
+                    return
+            self.kit.act("fall back", {"to": other.value}, basis={"y": other.id})
+
+    seen = []
+    with Runner(HasAFallback) as runner:
+        prove(runner, lambda episode, judgement: bool(seen.append(episode.dropped)), known=0, in_time=lambda: True, per_kind=100)
+    assert (("fall back", "y"),) in seen
+
+
+def test_a_record_deep_in_a_lineage_that_only_some_runs_have_is_lost_too() -> None:
+    class ExplainsAtLength(Careful):
+        """Where x and y have changed, derives a long chain and takes a hole deep in it for an approval."""
+
+        def run(self) -> None:
+            first, other = self.now(), self.kit.head("y", timeout=1)
+            self.kit.pause("approval")
+            now = self.now()
+            if first.id == now.id:
+                self.kit.validated([X])
+                self.kit.act("go", {"to": now.value}, basis={X: now.id})
+                return
+            if self.kit.head("y", timeout=1) == other:
+                self.kit.halted("x changed")
+                return
+            plan = bottom = self.kit.derive("0", [first])
+            for number in range(1, 13):
+                plan = self.kit.derive(str(number), [plan])
+            self.kit.point("explained")
+            try:
+                self.kit.record(bottom)
+                self.kit.halted("it is all there")
+            except Fault:
+                self.kit.act("go", {"to": first.value}, basis={X: first.id})
+
+    report = checked(ExplainsAtLength, per_kind=0)
+    assert report.failures
+    assert [type(event.what) for event in report.failures[0].events] == [Update, Update, MissingParent]
 
 
 def test_one_that_needs_a_further_kind_is_found_too() -> None:

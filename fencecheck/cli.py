@@ -142,7 +142,10 @@ def main() -> None:
 @click.argument("systems", metavar="SYSTEM...", nargs=-1, required=True)
 @click.option("--engine", type=click.Choice(ENGINES), default="exhaust", help="Every interleaving, or drawn ones.")
 @click.option(
-    "--max-events", type=click.IntRange(0), metavar="K", help="Most events; else exhaust goes on to any number, explore draws 8 (12)."
+    "--max-events",
+    type=click.IntRange(0),
+    metavar="K",
+    help="Most events; else exhaust goes on to any number, explore draws 8, or 12 in large worlds.",
 )
 @click.option("--examples", type=click.IntRange(1), metavar="N", help="How many interleavings explore draws (1,000).")
 @click.option("--level", type=click.Choice(LEVELS), default="at-validation", help="The promise that is checked.")

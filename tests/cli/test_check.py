@@ -73,7 +73,9 @@ def test_large_worlds() -> None:
     assert result.exit_code == 1
     again = "check fresh-read --engine explore --seed 0 --profile fencecheck-pr --examples 50 --worlds large"
     assert f"  replay   fencecheck {again}\n" in result.stdout
-    assert fencecheck(*again.split()).stdout.splitlines()[:20] == result.stdout.splitlines()[:20]
+    assert (
+        fencecheck(*again.split()).stdout.partition("replay")[0] == result.stdout.partition("replay")[0]
+    )  # after it is said how long it took
 
 
 @pytest.mark.parametrize(

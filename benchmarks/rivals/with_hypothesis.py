@@ -106,5 +106,5 @@ def episodes(count: int) -> int:
 
 
 if __name__ == "__main__":
-    note = "it ends early where it has drawn all that it can, and does not say so; the size is that of the shrunk steps"
+    note = "its own stepping of the two coroutines: it knows no tasks"
     tell("hypothesis", [Mode("state machine", hunt, episodes, None, "steps", True, note)])

@@ -189,7 +189,7 @@ def _judge_key(
 
 
 def _stale(action: str, at: int, key: str, evidence: Evidence, current: str | None, shown_at: int | None) -> Finding:
-    made_from = " and ".join(dict.fromkeys(evidence.shown(key)))
+    made_from = " and ".join(map(str, dict.fromkeys(evidence.shown(key))))
     message = f"{action} went out made from {made_from} while {current} was current."
     return Finding("stale-act", at, key, (shown_at, at) if shown_at is not None else (at,), message)
 

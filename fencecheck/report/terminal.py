@@ -71,7 +71,8 @@ def bound_in_words(report: Report) -> str:
     if report.bound.kind == "examples":
         drawn = f"{value:,} interleavings drawn by Hypothesis" if value is not None else "interleavings drawn by Hypothesis"
         return drawn + ("" if report.bound.worlds is None else f", in worlds of up to {worlds_in_words(report.bound.worlds)}")
-    return "complete, any number of events" + (f", closed at {count_of(value, 'event')}" if value is not None else "")
+    kinds = f" for {count_of(len(report.proof.kinds), 'kind')} of event" if report.proof is not None else ""
+    return f"complete{kinds}" + (f", closed at {count_of(value, 'event')}" if value is not None else "")
 
 
 def worlds_in_words(largest: Largest) -> str:
@@ -148,7 +149,7 @@ def summary(report: Report) -> list[str]:
         "kinds of event that fired, in episodes: " + (_numbers(report.fired) or "none"),
         *([f"could not be delivered: {_missing(report.missing)}"] if report.missing else []),
         *([f"not promised at this level: {beyond_in_words(report.beyond)}"] if report.beyond else []),
-        *([f"noticed, which fails no check unless asked with --fail-on: {_noticed(report.noticed)}"] if report.noticed else []),
+        *([f"noticed, which fails no check unless asked with --fail-on: {_noticed(report)}"] if report.noticed else []),
         *([f"holds at the weaker level {report.strongest}"] if report.verdict == "violated" and report.strongest else []),
         *([f"assumed: {clean(', '.join(report.assumed))}"] if report.assumed else []),
     ]
@@ -176,8 +177,9 @@ def _missing(missing: dict[str, str]) -> str:
     return ", ".join(f"{' and '.join(named)} ({why})" for why, named in kinds.items())
 
 
-def _noticed(noticed: dict[str, int]) -> str:
-    return ", ".join(f"{code} in {count_of(number, 'episode')}" for code, number in noticed.items())
+def _noticed(report: Report) -> str:
+    said = ", ".join(f"{code} in {count_of(number, 'episode')}" for code, number in report.noticed.items())
+    return f"{said}. The first: {clean(report.crash)}" if report.crash else said
 
 
 def beyond_in_words(beyond: dict[str, int]) -> str:

@@ -7,6 +7,7 @@ import importlib.util
 import inspect
 import sys
 from collections.abc import Iterable
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -46,8 +47,10 @@ def load(name: str, near: Path | None = None) -> type[AgentSystem]:
         return catalogue[name]
     if name.endswith(".py") and _is_file(Path(name)):
         raise BadInput(f"{name} is a file, which defines {_adapters_in(_from_file(Path(name)))}: name the class too, as {name}:Class")
+    like = get_close_matches(name, catalogue, 1)
+    meant = f"did you mean {like[0]}? Else " if like else ""
     raise BadInput(
-        f"there is no system {name!r}: give a built-in name ({', '.join(catalogue)}), package.module:Class, or path/to/file.py:Class"
+        f"there is no system {name!r}: {meant}give package.module:Class, path/to/file.py:Class or a name that `fencecheck systems` lists"
     )
 
 

@@ -115,7 +115,9 @@ def _validate(engine: str, level: str, max_events: int | None, examples: int, pe
     if max_events is not None and max_events < 0:
         raise BadInput(f"the number of events is 0 or more, not {max_events}")
     if shard != WHOLE and (engine != "exhaust" or max_events is None):
-        raise BadInput("a shard is a share of every interleaving of up to so many events: use the engine exhaust and give max_events")
+        raise BadInput(
+            "a shard is a share of every interleaving of up to so many events: use the engine exhaust and give max_events (--max-events K)"
+        )
     if per_kind < 0:
         raise BadInput(f"the number of episodes for each further kind is 0 or more, not {per_kind}")
     if max_time is not None and not max_time > 0:
@@ -222,6 +224,7 @@ class _Check:
             missing={kind: why for kind, why in runner.missing.items() if runner.runtime_name != "sync" or KINDS[kind] not in TURNS},
             beyond={code: shown.number for code, shown in tally.beyond(level).items()},
             noticed={code: shown.number for code, shown in tally.shown.items() if code not in fails and FINDINGS[code].kind != "safety"},
+            crash=tally.shown["crash"].finding.message if "crash" in tally.shown and "crash" not in fails else "",
             strongest=levels[-1] if levels else None,
             why=why,
             placements="every point" if runner.own_store else "dependent points",

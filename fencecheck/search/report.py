@@ -82,6 +82,7 @@ class Report(Struct):
         missing: kinds of event that could not be sent, with the hook that each needs.
         beyond: safety findings of stronger levels, with the number of episodes.
         noticed: findings that do not fail this check, with the number of episodes.
+        crash: the first crash that was noticed, in words, or nothing.
         assumed: what the verdict rests on, each with how it was checked.
         runtime: the runtime of the system.
         own_scenario: whether the system brings its scenario.
@@ -105,6 +106,7 @@ class Report(Struct):
     missing: dict[str, str] = {}
     beyond: dict[str, int] = {}
     noticed: dict[str, int] = {}
+    crash: str = ""
     assumed: list[str] = []
     strongest: Level | None = None
     why: str = ""

@@ -25,7 +25,7 @@ def module(name: str, text: str, attribute: str = "Naive") -> str:
 
 def test_an_unknown_system() -> None:
     assert re.fullmatch(
-        r"there is no system 'nothing': give a built-in name \(planfence, .*\), package\.module:Class, or path/to/file\.py:Class",
+        r"there is no system 'nothing': give package\.module:Class, path/to/file\.py:Class or a name that `fencecheck systems` lists",
         sentence("check", "nothing"),
     )
 

@@ -164,7 +164,7 @@ def test_a_system_that_cannot_be_judged_fails_in_one_sentence(run: Run) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--fencecheck-system", "nothing"], "there is no system 'nothing': give a built-in name (*"),
+        (["--fencecheck-system", "nothing"], "there is no system 'nothing': give package.module:Class, *"),
         (["--fencecheck-system", "shop:Other"], "shop has no Other: it defines Naive, Fenced, Idle, Awaited"),
         (["--fencecheck-system", "shop:SYSTEM"], "shop has no SYSTEM: *"),
         (["--fencecheck-system", "shop:AgentSystem"], "AgentSystem has no run(): define run(self), which carries out one episode"),

@@ -41,6 +41,14 @@ planfence · held · at-validation · every interleaving of up to 2 events
   assumed: deterministic (checked)"""
 
 
+def test_a_crash_that_is_noticed_says_which() -> None:
+    noticed = plain(report_lines(report(noticed={"crash": 2}, crash="it crashed before any effect: KeyError: 'x'.")))
+    assert (
+        "noticed, which fails no check unless asked with --fail-on: crash in 2 episodes. The first: it crashed before any effect: KeyError: 'x'."
+        in (noticed.replace("\n    ", " "))
+    )
+
+
 def test_a_pass_prints_its_bound_and_what_it_rests_on() -> None:
     held = report(
         missing={"restart": "restart()"},
@@ -100,8 +108,8 @@ def test_an_inconclusive_result_says_why() -> None:
         (Bound("events", 1), "every interleaving of up to 1 event"),
         (Bound("events", 0), "the run without events"),
         (Bound("examples", 1000), "1,000 interleavings drawn by Hypothesis"),
-        (Bound("complete", 9), "complete, any number of events, closed at 9 events"),
-        (Bound("complete", None), "complete, any number of events"),
+        (Bound("complete", 9), "complete, closed at 9 events"),
+        (Bound("complete", None), "complete"),
     ],
 )
 def test_bounds(bound: Bound, words: str) -> None:

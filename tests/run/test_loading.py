@@ -139,7 +139,7 @@ def test_a_class_of_a_function_has_no_reference() -> None:
 
 def test_no_such_name() -> None:
     assert said("nothing") == (
-        f"there is no system 'nothing': give a built-in name ({', '.join(built_in())}), package.module:Class, or path/to/file.py:Class"
+        "there is no system 'nothing': give package.module:Class, path/to/file.py:Class or a name that `fencecheck systems` lists"
     )
 
 
@@ -189,3 +189,8 @@ def test_a_module_that_fails_to_import() -> None:
     )
     Path("broken_too.py").write_text("1 / 0\n")
     assert said("broken_too:Agent") == "module 'broken_too' fails to import: ZeroDivisionError: division by zero"
+
+
+def test_a_name_that_is_nearly_right_is_answered_with_the_right_one() -> None:
+    with pytest.raises(BadInput, match=r"there is no system 'planfenc': did you mean planfence\? Else give "):
+        load("planfenc")

@@ -14,6 +14,7 @@ from fencecheck.mutants.plain import PlainFence
 from fencecheck.run.adapter import AgentSystem
 from fencecheck.run.simulate import Runner
 from fencecheck.search.check import check
+from fencecheck.search.drawing import Drawing
 from fencecheck.search.explore import explore_into
 from fencecheck.search.report import Report
 from fencecheck.systems import ALL as SYSTEMS
@@ -259,7 +260,8 @@ def explored(name: str, seed: int) -> list[tuple[str, str | None, str]]:
     with Runner(ALL[name]) as runner:
         runner.only(kind_of(event.what) for event in smallest)
         fails = ALWAYS_FAIL | frozenset(ASKED.get(name, ()))
-        tally = explore_into(runner, MOST_EXAMPLES, seed, len(smallest) + 1, LEVELS[0], fails, frozenset())
+        drawn = Drawing(MOST_EXAMPLES, seed, len(smallest) + 1)
+        tally = explore_into(runner, drawn, LEVELS[0], fails, frozenset()).tally
     shown = tally.failing(LEVELS[0], fails)
     assert [one.dropped for one in shown.values()] == [()]
     return [(code, one.finding.key, ", ".join(map(repr, one.events))) for code, one in shown.items()]

@@ -146,7 +146,7 @@ class Crew(AgentSystem):
 
     async def carry_out(self, name, plan):
         with self.kit.agent(name):
-            await self.kit.aio.act(self.kit.scenario.actions[0].name, plan.value, plan=plan)
+            await self.kit.aio.act(self.kit.scenario.actions[0].name, {"what": plan.value}, plan=plan)
 """
 """One plan carried out by everyone, where there are more than two."""
 
@@ -183,7 +183,7 @@ def test_as_many_generations_are_left_as_it_takes() -> None:
 
 def test_as_many_executors_are_left_as_it_takes(tmp_path: Path) -> None:
     (tmp_path / "crew.py").write_text(EXECUTORS)
-    [failure] = large(load(f"{tmp_path / 'crew.py'}:Crew"), examples=100, fail_on=["duplicate-act"], kinds=["update"]).failures
+    [failure] = large(load(f"{tmp_path / 'crew.py'}:Crew"), examples=100, fail_on=["duplicate-act"], kinds=["deliver"]).failures
     assert failure.code == "duplicate-act"
     assert failure.interleaving == Interleaving(world(keys=1, declared=1, depth=1, owners=1, executors=3))
 

@@ -134,9 +134,8 @@ class Crew(AgentSystem):
     runtime = "asyncio"
 
     async def run(self):
-        [key] = self.kit.scenario.actions[0].depends_on[:1]
-        order = await self.kit.aio.read(key)
-        plan = await self.kit.aio.derive(order.value, [order])
+        orders = [await self.kit.aio.read(key) for key in self.kit.scenario.actions[0].depends_on]
+        plan = await self.kit.aio.derive({order.key: order.value for order in orders}, orders)
         if len(self.kit.scenario.agents) > 2:
             async with asyncio.TaskGroup() as group:
                 for name in self.kit.scenario.agents:
@@ -146,7 +145,7 @@ class Crew(AgentSystem):
 
     async def carry_out(self, name, plan):
         with self.kit.agent(name):
-            await self.kit.aio.act(self.kit.scenario.actions[0].name, {"what": plan.value}, plan=plan)
+            await self.kit.aio.act(self.kit.scenario.actions[0].name, plan.value, plan=plan)
 """
 """One plan carried out by everyone, where there are more than two."""
 

@@ -25,7 +25,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "fence": set(),
     "judge": VALUES,
     "run": VALUES | {"worlds", "strategies", "systems", "mutants"},
-    "systems": VALUES | {"fence", "run"},
+    "integrations": VALUES | {"fence", "run", "faults"},
+    "systems": VALUES | {"fence", "run", "integrations"},
     "mutants": VALUES | {"fence", "run", "systems"},
     "search": VALUES | {"judge", "run", "codec", "worlds", "strategies"},
     "strategies": VALUES | {"worlds", "run"},
@@ -38,7 +39,7 @@ LATE = {("run", "worlds"), ("run", "strategies"), ("run", "systems"), ("run", "m
 
 HEAVY = {
     "hypothesis": {"strategies", "search/explore.py"},
-    "asyncio": {"run", "fence", "mutants"},
+    "asyncio": {"run", "fence", "mutants", "integrations"},
     "trio": {"run", "fence"},
     "rich": {"report", "cli"},
 }

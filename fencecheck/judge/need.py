@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from fencecheck.history import Act, Fetch, Halted, Head, History, Landed, Memory, Read, is_point
 from fencecheck.interleaving import Replan, Restart
 from fencecheck.judge.evidence import basis_of, lineage
 from fencecheck.judge.timeline import Timeline
 
 
-def open_keys(history: History, done: set[str]) -> tuple[str, ...] | None:
+def open_keys(history: History, done: Collection[str]) -> tuple[str, ...] | None:
     """The declared keys of the actions that had no effect yet; None where they depend on arguments, so that need cannot be judged."""
     keys: dict[str, None] = {}
     for action in history.scenario.actions:
@@ -20,7 +22,7 @@ def open_keys(history: History, done: set[str]) -> tuple[str, ...] | None:
     return tuple(keys)
 
 
-def true_keys(history: History, done: set[str]) -> frozenset[str]:
+def true_keys(history: History, done: Collection[str]) -> frozenset[str]:
     """The keys on which the actions that had no effect yet really depend: without them nothing can be planned, declared or not."""
     return frozenset(key for action in history.scenario.actions if action.name not in done for key in action.depends_on)
 

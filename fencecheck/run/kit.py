@@ -383,6 +383,16 @@ class Kit:
         """The system stops without acting."""
         self._state(Halted(_AGENT.get(self._fallback), reason if type(reason) is str else str(reason)))
 
+    @contextmanager
+    def at_once(self) -> Iterator[None]:
+        """What is called inside belongs to the call before it, as in a store that checks and writes in one step: nothing lands in between."""
+        inside = self._in_event
+        self._in_event = True
+        try:
+            yield
+        finally:
+            self._in_event = inside
+
     # -- plumbing ---------------------------------------------------------------------------------------------------
 
     def _state(self, entry: Pause | Seam | Validated | Halted) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextvars import ContextVar
 from pathlib import Path
 from types import FrameType
 
@@ -10,6 +11,8 @@ from fencecheck.run.raised import is_library
 
 _HERE = (str(Path(__file__).parent), str(Path(__file__).parent.parent / "fence"))
 _SIMULATE = str(Path(__file__).parent / "simulate.py")
+ELSEWHERE: ContextVar[str | None] = ContextVar("fencecheck_line", default=None)
+"""Where a caller in another process says that it called from; an empty text where it does not say."""
 
 
 def line_of_caller() -> str:
@@ -17,6 +20,9 @@ def line_of_caller() -> str:
 
     A port that is made a task of its own, as by `gather`, is called by the event loop: then it is where the call was written.
     """
+    said = ELSEWHERE.get()
+    if said is not None:
+        return said
     frame: FrameType | None = sys._getframe(1)
     outer = ""
     while frame is not None and frame.f_code.co_filename != _SIMULATE:

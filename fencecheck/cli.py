@@ -29,7 +29,14 @@ ENGINES = ("exhaust", "explore")
 ASSUMPTIONS = ("honest-owners",)
 PROFILES = ("fencecheck-pr", "fencecheck-nightly")
 WORLDS = ("default", "large")
-EXPECTED = {"planfence": "held", "central": "held", "direct-parents": "violated", "fresh-read": "violated"}
+EXPECTED = {
+    "planfence": "held",
+    "central": "held",
+    "direct-parents": "violated",
+    "fresh-read": "violated",
+    "if-match": "held",
+    "idempotency-key": "violated",
+}
 """The verdicts that `demo` expects, with the default world."""
 _WORST = (0, 3, 1, 2)
 _INTERRUPTED = 130
@@ -339,7 +346,7 @@ def demo() -> None:
     from fencecheck.systems import ALL
 
     _echo(
-        "Four systems that plan first and act later, over any number of updates, outages and missing parents. Is what goes out current?\n"
+        "Six systems that plan first and act later, over any number of updates, outages and missing parents. Is what goes out current?\n"
     )
     reports = {name: _checked(name, system, per_kind=0) for name, system in ALL.items()}
     _print(lambda width: comparison_lines(reports.values(), width))

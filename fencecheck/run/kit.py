@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from fencecheck.errors import BadInput, CouldNotRun
-from fencecheck.history import Declared, Derive, Entry, Fetch, Halted, Head, Memory, Pause, Read, Seam, Validated
+from fencecheck.history import Declared, Derive, Entry, Fetch, Halted, Head, Memory, Pause, Read, Seam, Validated, is_point
 from fencecheck.model import Record, Scenario
 from fencecheck.run import faults, tools
 from fencecheck.run.adapter import name_of
@@ -22,6 +22,7 @@ from fencecheck.run.recognise import version_in
 from fencecheck.run.world import World, handed_out
 
 if TYPE_CHECKING:
+    from fencecheck.interleaving import What
     from fencecheck.run.aio import AioPorts
     from fencecheck.run.landing import Landing
 
@@ -392,6 +393,11 @@ class Kit:
             yield
         finally:
             self._in_event = inside
+
+    def send(self, what: What) -> None:
+        """Lands an event before the next point, where a person or another program says what happens, not an interleaving."""
+        self._landing._pending.append((sum(map(is_point, self._log)), what))
+        self._next = 0
 
     # -- plumbing ---------------------------------------------------------------------------------------------------
 

@@ -5,6 +5,11 @@
 
 from __future__ import annotations
 
-from fencecheck.integrations.http.system import HttpSystem
+try:
+    from fencecheck.integrations.http.system import HttpSystem
+except ModuleNotFoundError as error:
+    if (error.name or "").partition(".")[0] not in ("h11", "httpx", "starlette", "uvicorn"):
+        raise
+    raise ImportError("fencecheck.integrations.http needs the extra `http`: pip install 'fencecheck[http]'") from error
 
 __all__ = ["HttpSystem"]

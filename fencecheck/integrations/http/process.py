@@ -11,6 +11,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import IO
 
 from fencecheck.errors import BadInput, CouldNotRun
 
@@ -43,7 +44,7 @@ class Process:
         self._folder, self._environment, self._ready_s = folder, environment, ready_s
         self._process: subprocess.Popen[bytes] | None = None
         self._guard: subprocess.Popen[bytes] | None = None
-        self._said = tempfile.TemporaryFile()  # noqa: SIM115 (closed by close)
+        self._said = _appended()
         self.url = url
 
     def launch(self) -> None:
@@ -62,8 +63,7 @@ class Process:
             )
         self.url = self._template.replace(PORT, str(port))
         command = [part.replace(PORT, str(port)) for part in self._command]
-        self._said.seek(0)
-        self._said.truncate()
+        self._said.truncate(0)
         try:
             self._process = subprocess.Popen(
                 command,
@@ -154,6 +154,15 @@ class Process:
         lines = [line.strip() for line in tail.splitlines() if line.strip()]
         told = next((line for line in reversed(lines) if "Error" in line), lines[-1] if lines else "")
         return f" ({told[:200]})" if told else ""
+
+
+def _appended() -> IO[bytes]:
+    """A file without a name, at whose end whatever is written goes, also once it was cut short."""
+    import fcntl  # on POSIX systems only, as launching is
+
+    made = tempfile.TemporaryFile()
+    fcntl.fcntl(made, fcntl.F_SETFL, fcntl.fcntl(made, fcntl.F_GETFL) | os.O_APPEND)
+    return made
 
 
 def _host_and_port(name: str, url: str) -> tuple[str, int | None]:

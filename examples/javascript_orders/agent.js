@@ -27,20 +27,20 @@ function makePlan(world, facts) {
 }
 
 /** Sends the plan that was approved. */
-async function naive(planner, executor) {
-  const plan = await makePlan(planner, await readFacts(planner))
-  await executor.pause('approval')
-  await executor.act('deliver', plan.value, plan.id)
+async function naive(world) {
+  const plan = await makePlan(world, await readFacts(world))
+  await world.pause('approval')
+  await world.act('deliver', plan.value, plan.id)
 }
 
 /** Has it cleared right before. */
-async function fenced(planner, executor) {
-  const facts = await readFacts(planner)
-  const plan = await makePlan(planner, facts)
-  await executor.pause('approval')
-  const replan = (_, changed) => makePlan(executor, { ...facts, ...changed })
-  const { id, value } = await cleared(executor, plan, await executor.declared('deliver'), replan)
-  await executor.act('deliver', value, id)
+async function fenced(world) {
+  const facts = await readFacts(world)
+  const plan = await makePlan(world, facts)
+  await world.pause('approval')
+  const replan = (_, changed) => makePlan(world, { ...facts, ...changed })
+  const { id, value } = await cleared(world, plan, await world.declared('deliver'), replan)
+  await world.act('deliver', value, id)
 }
 
 const run = { naive, fenced }[process.argv[2]]
@@ -52,7 +52,7 @@ http.createServer(async (request, response) => {
   const episode = JSON.parse(body)
   let answer = { done: true }
   try {
-    await run(new World(episode, 'planner'), new World(episode, 'executor'))
+    await run(new World(episode))
   } catch (error) {
     if (!(error instanceof Halt || error instanceof ServiceError)) {
       console.error(error)

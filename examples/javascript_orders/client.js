@@ -14,12 +14,11 @@ class ServiceError extends Error {
   }
 }
 
-/** The world as one agent of one episode sees it. */
+/** The world as the agent sees it in one episode. */
 class World {
-  constructor({ base_url: baseUrl, token }, agent) {
+  constructor({ base_url: baseUrl, token }) {
     this.base = new URL(baseUrl)
     this.headers = { authorization: `Bearer ${token}`, 'fencecheck-timeout': String(TIMEOUT_S) }
-    if (agent) this.headers['fencecheck-agent'] = agent
   }
 
   /** The current record of a key, from its owner. */

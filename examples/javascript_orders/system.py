@@ -18,7 +18,6 @@ class Orders(HttpSystem):
             ADDRESS: ["2-21 Shibuya, Tokyo", "3-1 Umeda, Osaka", "5-4 Sakae, Nagoya", "1-8 Hakata, Fukuoka"],
             WINDOW: ["Monday 09:00 to 11:00", "Tuesday 14:00 to 16:00", "Thursday 10:00 to 12:00", "Friday 17:00 to 19:00"],
         },
-        agents=["planner", "executor"],
     )
 
 

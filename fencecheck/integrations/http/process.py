@@ -21,7 +21,7 @@ _LOOK_S = 0.005
 _GOES_S = 5.0
 _MOST_SAID = 1_048_576
 # Kills the process group once its own standard input ends, as it does when who holds the other end is gone, however that came.
-_GUARD = 'read -r _; kill -KILL -- "-$1"'
+_GUARD = 'read -r _; kill -s KILL -- "-$1"'
 
 
 class Process:
@@ -160,7 +160,7 @@ def _appended() -> IO[bytes]:
     """A file without a name, at whose end whatever is written goes, also once it was cut short."""
     import fcntl  # on POSIX systems only, as launching is
 
-    made = tempfile.TemporaryFile()
+    made = tempfile.TemporaryFile()  # noqa: SIM115 (closed by whoever asked for it)
     fcntl.fcntl(made, fcntl.F_SETFL, fcntl.fcntl(made, fcntl.F_GETFL) | os.O_APPEND)
     return made
 

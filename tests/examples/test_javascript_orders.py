@@ -18,8 +18,10 @@ from fencecheck import CorruptParent, Event, MissingParent, Outage, Restart, Too
 from fencecheck.history import Act, Derive, Validated
 from fencecheck.interleaving import CORRUPT_HOWS, OUTAGE_HOWS, TOOL_HOWS, What
 from fencecheck.judge import judge
+from fencecheck.report.terminal import plain, report_lines
 from fencecheck.run.loading import load
 from fencecheck.run.simulate import Runner
+from fencecheck.search.report import Report
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "javascript_orders" / "system.py"
 Naive, Fenced = load(f"{EXAMPLE}:Naive"), load(f"{EXAMPLE}:Fenced")
@@ -34,13 +36,18 @@ def fenced() -> Iterator[Runner]:
         yield runner
 
 
+@pytest.fixture(scope="module")
+def naive() -> Report:
+    return check(Naive, max_events=1)
+
+
 def outcome(runner: Runner, *events: tuple[int, What]) -> tuple[str, list[str]]:
     judgement = judge(runner.run((), tuple(Event(at, what) for at, what in events)))
     return judgement.outcome, [finding.code for finding in judgement.findings]
 
 
-def test_naive_is_violated_by_one_update_while_a_person_approves() -> None:
-    report = check(Naive, max_events=1)
+def test_naive_is_violated_by_one_update_while_a_person_approves(naive: Report) -> None:
+    report = naive
     assert report.verdict == "violated"
     assert report.assumed[0] == "deterministic (checked, in a fresh process too)"
     [failure] = report.failures
@@ -91,11 +98,9 @@ def test_a_restart_begins_again_in_a_new_process(fenced: Runner) -> None:
     assert outcome(fenced, (3, Restart())) == ("completed", [])
 
 
-def test_the_readme_shows_what_the_check_prints() -> None:
-    from fencecheck.report.terminal import plain, report_lines
-
+def test_the_readme_shows_what_the_check_prints(naive: Report) -> None:
     shown = (EXAMPLE.parent / "README.md").read_text("utf-8")
-    printed = plain(report_lines(check(Naive, fresh_process=False), 120)).splitlines()
+    printed = plain(report_lines(naive, 120)).splitlines()
     for line in printed[: printed.index("  right would be: replan once from the current version and validate again, or halt.")]:
         assert line in shown.splitlines()
     assert sys.modules[Naive.__module__].__file__ == str(EXAMPLE)

@@ -1,6 +1,6 @@
 """How many judged episodes a second over HTTP, beside a bare server that answers the same requests of the same process, in one run.
 
-    python benchmarks/over_http.py [--seconds S] [--rounds N]
+    python benchmarks/over_http.py [--rounds N] [--episodes N]
 
 The process is the agent of examples/javascript_orders. The bare server is starlette on uvicorn with the same settings, and answers from what it
 holds: it knows no points, no events, no histories and no judge. Each is run in turn, in many short rounds, and the best round of each counts:
@@ -128,26 +128,23 @@ class BareServer:
         return Response(msgspec.json.encode(record), status, {"etag": f'"{record.id}"'}, "application/json")
 
 
-def rate(once: Callable[[], object], seconds: float) -> tuple[float, float]:
-    """How often a second over about `seconds`, and how often a second of processor time."""
-    done, started, busy = 0, perf_counter(), process_time()
-    while True:
+def rates(once: Callable[[], object], episodes: int) -> tuple[float, float]:
+    """How often a second, and how often a second of processor time, over so many episodes."""
+    started, busy = perf_counter(), process_time()
+    for _ in range(episodes):
         once()
-        done += 1
-        spent = perf_counter() - started
-        if spent >= seconds:
-            return done / spent, done / (process_time() - busy)
+    return episodes / (perf_counter() - started), episodes / (process_time() - busy)
 
 
 def main() -> None:
     """Prints the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=float, default=0.5, help="seconds for each measurement of each round")
-    parser.add_argument("--rounds", type=int, default=30)
+    parser.add_argument("--rounds", type=int, default=100)
+    parser.add_argument("--episodes", type=int, default=5, help="episodes of each in each round")
     options = parser.parse_args()
     print(
         f"fencecheck {fencecheck.__version__}, starlette {starlette.__version__}, uvicorn {uvicorn.__version__}, "
-        f"Python {platform.python_version()}, {platform.machine()}; best of {options.rounds} rounds of {options.seconds:g} s"
+        f"Python {platform.python_version()}, {platform.machine()}; best of {options.rounds} rounds of {options.episodes} episodes"
     )
     for name in ("Naive", "Fenced"):
         system: Any = load(f"{EXAMPLE / 'system.py'}:{name}")
@@ -160,13 +157,13 @@ def main() -> None:
                 "fencecheck, judged": lambda: judge(runner.run()),
                 "bare server": lambda: bare.episode(process.url),  # noqa: B023
             }
-            rates: dict[str, list[tuple[float, float]]] = {each: [] for each in contestants}
+            measured: dict[str, list[tuple[float, float]]] = {each: [] for each in contestants}
             for _ in range(options.rounds):
                 for each, once in contestants.items():
-                    rates[each].append(rate(once, options.seconds))
+                    measured[each].append(rates(once, options.episodes))
         process.close()
         bare.stop()
-        best = {each: [max(figures) for figures in zip(*measured, strict=True)] for each, measured in rates.items()}
+        best = {each: [max(figures) for figures in zip(*found, strict=True)] for each, found in measured.items()}
         for each, (a_second, busy) in best.items():
             ours, ours_busy = best["fencecheck, judged"]
             print(

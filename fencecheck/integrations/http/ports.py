@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
+from urllib.parse import unquote
 
 from msgspec import Struct
 
@@ -39,8 +40,8 @@ def answer(kit: Kit, call: Call, *, refusal: str) -> Answer:
         refusal: what an owner that refuses does: `reset` the connection, or answer `503`.
     """
     try:
-        agent, timeout = call.headers.get(wire.AGENT), wire.seconds(call.headers.get(wire.TIMEOUT))
-        line = ELSEWHERE.set(call.headers.get(wire.LINE, ""))
+        agent, timeout = unquote(call.headers.get(wire.AGENT, "")), wire.seconds(call.headers.get(wire.TIMEOUT))
+        line = ELSEWHERE.set(unquote(call.headers.get(wire.LINE, "")))
         try:
             with kit.agent(agent) if agent else nullcontext():
                 return PORTS[call.port](kit, call)

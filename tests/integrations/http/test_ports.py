@@ -348,9 +348,12 @@ def test_a_method_or_a_place_that_there_is_not() -> None:
 
 
 def test_the_line_of_the_source_is_the_one_that_the_client_says() -> None:
-    agent: Agent = lambda world: world.key("GET", headers={"fencecheck-line": "agent.js:12"})  # noqa: E731
+    said = {"fencecheck-line": "agent%E2%84%963.js:12", "fencecheck-agent": "%E8%A8%88%E7%94%BB"}
+    agent: Agent = lambda world: world.key("GET", headers=said)  # noqa: E731
     with running(agent) as runner:
-        assert runner.run(lines=True).lines == {0: "agent.js:12"}
+        history = runner.run(lines=True)
+    assert history.lines == {0: "agent№3.js:12"}
+    assert [read.agent for read in entries(history, Read)] == ["計画"]
 
 
 def test_faults_that_the_adapter_maps_to_exceptions_of_its_own_are_answered_all_the_same() -> None:

@@ -3,7 +3,7 @@
 const http = require('node:http')
 const path = require('node:path')
 
-const TIMEOUT_S = 5
+const TIMEOUT_S = 30
 const keepAlive = new http.Agent({ keepAlive: true, maxSockets: 4 })
 
 /** A service did not answer, or answered what cannot be used. `status` is that of its answer, 0 where there was none. */

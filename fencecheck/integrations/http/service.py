@@ -34,7 +34,7 @@ from fencecheck.integrations.http.wire import Answer
 LOOPBACK = "127.0.0.1"
 MOST_BYTES = 1_048_576
 """Most bytes of a request's body."""
-PATIENCE_S = 10.0
+PATIENCE_S = 30.0
 """Seconds within which a request has to be there, its head and then its body."""
 _KEEP_ALIVE_S = 86_400  # a connection that the server closes while a request is on its way is a fault that nobody injected
 _STOP_S = 10.0

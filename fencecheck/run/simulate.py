@@ -140,13 +140,15 @@ class Runner:
 
     def close(self) -> None:
         """Calls `shutdown()` of the worker, if it was opened, and closes the runtime."""
-        self._watchdog.stop()
-        if self._opened is not None:
-            self._call_once("shutdown", self._opened)
+        try:
+            if self._opened is not None:
+                self._call_once("shutdown", self._opened)
+        finally:
             self._opened = None
-        if self._runtime is not None:
-            self._runtime.close()
-            self._runtime = None if self._probe.runtime == "sync" else runtime(self._probe.runtime, self._probe.timeout_s)
+            self._watchdog.stop()
+            if self._runtime is not None:
+                self._runtime.close()
+                self._runtime = None if self._probe.runtime == "sync" else runtime(self._probe.runtime, self._probe.timeout_s)
 
     def _call_once(self, hook: str, worker: AgentSystem) -> None:
         function = getattr(worker, hook, None)
@@ -159,11 +161,12 @@ class Runner:
                 await answer
 
         try:
-            if self._runtime is not None:
-                self._runtime.run(awaited, keep=hook == "open")
-            else:
-                self._refuse_coroutine(hook, function())
-        except Exception as error:
+            with self._watchdog.watching():
+                if self._runtime is not None:
+                    self._runtime.run(awaited, keep=hook == "open")
+                else:
+                    self._refuse_coroutine(hook, function())
+        except (Exception, EpisodeOver) as error:
             raise self._adapter_failed(f"{hook}()", error) from error
 
     def run(
@@ -188,8 +191,9 @@ class Runner:
             CouldNotRun: the adapter itself failed: `setup`, `teardown` or a hook.
         """
         if self._hooks_open and self._opened is None:
-            self._opened = self.system()
-            self._call_once("open", self._opened)
+            worker = self.system()
+            self._call_once("open", worker)
+            self._opened = worker
         instance = self.system()
         if self._opened is not None:
             instance.worker = self._opened

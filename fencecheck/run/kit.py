@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from fencecheck.errors import BadInput, CouldNotRun
 from fencecheck.history import Declared, Derive, Entry, Fetch, Halted, Head, Memory, Pause, Read, Seam, Validated
 from fencecheck.model import Record, Scenario
-from fencecheck.run import faults, tools
+from fencecheck.run import faults, tools, unknown
 from fencecheck.run.adapter import name_of
 from fencecheck.run.faults import MALFORMED, EpisodeOver, Restarted
 from fencecheck.run.recognise import version_in
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from fencecheck.run.aio import AioPorts
     from fencecheck.run.landing import Landing
 
-_TEXT = {str}
 _AGENT: ContextVar[str] = ContextVar("fencecheck_agent")
 _HOOK: ContextVar[bool] = ContextVar("fencecheck_hook", default=False)
 """Whether the caller is a hook of an event: others may go on while an async one waits."""
@@ -182,7 +181,7 @@ class Kit:
             return MALFORMED
         if via is None and key not in world.heads:
             self._log.append(port(agent, key, None, "missing", self._in_event))
-            raise self._raise_as(faults.RecordMissing(f"no owner holds the key {key!r}"))
+            raise self._raise_as(faults.RecordMissing(unknown.no_key(world.owner_of, key)))
         if port is Read and world.heads.get(key) in world.lost:
             self._log.append(port(agent, key, world.heads[key], "missing", self._in_event))
             raise self._raise_as(faults.RecordMissing(f"the record {world.heads[key]} of {key} cannot be read"))
@@ -193,6 +192,10 @@ class Kit:
                 raise CouldNotRun(
                     f"{self._name()}: via= of kit.{port.__name__.lower()}({key!r}) did not answer with the current version, as updates do not reach "
                     "its store: define publish(key, value) and true_head(key)"
+                )
+            if key not in world.versions:
+                raise CouldNotRun(
+                    f"{self._name()} calls kit.{port.__name__.lower()}({key!r}, via=...): {unknown.no_key(world.owner_of, key)}"
                 )
             if id is None:
                 raise CouldNotRun(
@@ -242,7 +245,8 @@ class Kit:
         id = world.remembered(agent, key)
         self._log.append(Memory(agent, key, id, self._in_event))
         if id is None:
-            raise self._raise_as(faults.NotRemembered(f"{agent} remembers nothing of {key}"))
+            why = "" if key in world.versions else f", and {unknown.no_key(world.owner_of, key)}"
+            raise self._raise_as(faults.NotRemembered(f"{agent} remembers nothing of {key}{why}"))
         return self._landing.handed_out(world.records[id])
 
     def record(self, id: str | Record, *, via: Callable[[], Any] | None = None) -> Any:
@@ -265,7 +269,8 @@ class Kit:
         world = self._world
         if id in world.lost or (via is None and id not in world.records):
             self._log.append(Fetch(agent, id, "missing", self._in_event))
-            raise self._raise_as(faults.RecordMissing(f"the record {id} cannot be read"))
+            why = f"the record {id} cannot be read" if id in world.records else unknown.no_record(world.records, id)
+            raise self._raise_as(faults.RecordMissing(why))
         if via is not None:
             answer = yield from self._call(via, lambda: self._log.append(Fetch(agent, id, "missing", self._in_event)))
             self._log.append(Fetch(agent, id, "ok", self._in_event))
@@ -302,9 +307,14 @@ class Kit:
             raise BadInput(f"{self._name()} calls derive(..., {parents!r}): the parents are a list; write [{parents!r}]")
         elif not isinstance(parents, Iterable):
             raise BadInput(f"{self._name()} calls derive(..., {parents!r}): the parents are a list of records, or of their ids")
-        if self._own_store:
-            return tuple([self._version(p) for p in parents])
-        return tuple([p.id if type(p) is Record else str(p) for p in parents])
+        records, missing = self._world.records, unknown.parent
+        id: Any
+        try:
+            if self._own_store:
+                return tuple([id if (id := self._version(p)) in records else missing(self._landing, p) for p in parents])
+            return tuple([id if (id := p.id if type(p) is Record else p) in records else missing(self._landing, p) for p in parents])
+        except TypeError:
+            raise BadInput(f"{self._name()} calls derive(..., {parents!r}): the parents are a list of records, or of their ids") from None
 
     def _name(self) -> str:
         return name_of(self._system)
@@ -375,8 +385,14 @@ class Kit:
         if isinstance(basis, str):
             raise BadInput(f"{self._name()} calls validated({basis!r}): it takes a list of keys; write [{basis!r}]")
         keys = tuple(basis) if type(basis) is dict or isinstance(basis, Iterable) else (basis,)
-        if not set(map(type, keys)) <= _TEXT and not all(isinstance(key, str) for key in keys):
-            raise BadInput(f"{self._name()} calls validated({basis!r}): it takes a list of keys, which are texts")
+        try:
+            known = self._world.prepared.keys.issuperset(keys)
+        except TypeError:
+            known = False
+        if not known:
+            if not all(isinstance(key, str) for key in keys):
+                raise BadInput(f"{self._name()} calls validated({basis!r}): it takes a list of keys, which are texts")
+            unknown.refuse_marks(self._landing, keys)
         self._state(Validated(_AGENT.get(self._fallback), keys))
 
     def halted(self, reason: str = "") -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from fencecheck.errors import BadInput, CouldNotRun, FencecheckError
+from fencecheck.errors import BadInput, CouldNotRun, FencecheckError, alike
 from fencecheck.history import Entry, Landed, Truth
 from fencecheck.interleaving import (
     TURNS,
@@ -427,9 +427,11 @@ class Landing:
         """
         action = self.world.prepared.actions.get(name)
         if action is None:
-            known = ", ".join(self.world.prepared.actions)
+            known = self.world.prepared.actions
+            like = alike(name, known)
+            right = f"did you mean {like!r}? Else add" if like is not None else "add"
             raise BadInput(
-                f"{self._name_of()} acts {name!r}, which its scenario does not list (actions: {known}): add Action({name!r}, ...)"
+                f"{self._name_of()} acts {name!r}, which its scenario does not list (actions: {', '.join(known)}): {right} Action({name!r}, ...)"
             )
         return action
 

@@ -18,8 +18,11 @@ from fencecheck.interleaving import Event, Update
 from fencecheck.run.loading import reference
 from fencecheck.run.outside import listening
 from fencecheck.run.simulate import Runner
+from fencecheck.run.unknown import asked
 
 FRESH_TIMEOUT_S = 120
+_TYPO = 0.85
+"""How alike a key that nobody holds and one that somebody does must be, for the first to be a slip of the pen."""
 
 
 def preflight(runner: Runner, *, fresh_process: bool = True) -> list[str]:
@@ -91,23 +94,26 @@ def refuse_inaction(runner: Runner, history: History) -> None:
         history: the last run of `runner`, of the empty interleaving.
 
     Raises:
-        CouldNotRun: it has no effect.
+        CouldNotRun: it has no effect, or asks for a key that is almost one.
     """
     if history.effects:
+        slip = asked(history, _TYPO)
+        if slip:
+            raise CouldNotRun(f"{runner.name} asks for what there is none of: {slip}")
         return
     ended = history.ended
     if ended.how == "crashed":
-        raise CouldNotRun(_crashes(runner, ended.detail))
+        raise CouldNotRun(_crashes(runner, ended.detail, asked(history)))
     how = {"returned": "run() returned", "halted": "it halted", "stuck": "it was stuck"}[ended.how]
     detail = f" ({ended.detail})" if ended.detail else ""
     tried = any(type(entry) is Act for entry in history.entries)
-    right = "its act had no effect" if tried else "call kit.act(...) where the system calls the outside"
+    right = asked(history) or ("its act had no effect" if tried else "call kit.act(...) where the system calls the outside")
     raise CouldNotRun(f"{runner.name} never acts, even without any event: {how}{detail}, so there is nothing to judge: {right}")
 
 
-def _crashes(runner: Runner, detail: str) -> str:
+def _crashes(runner: Runner, detail: str, unknown: str) -> str:
     at = f" ({runner.crashed_at})" if runner.crashed_at else ""
-    right = "correct that first, in the system or in its adapter"
+    right = unknown if unknown and unknown not in detail else "correct that first, in the system or in its adapter"
     if "has no attribute 'kit'" in detail:
         right = "call super().setup(kit) in setup()"
     return f"{runner.name} crashes before it acts, even without any event: {detail}{at}, so there is nothing to judge: {right}"

@@ -499,7 +499,7 @@ def test_versions_in_arguments_by_the_adapter() -> None:
     async def body(io: Face) -> None:
         await io.act("go", {"number": 1})
 
-    history = run(body, "sync", versions_in=lambda self, args: {X: f"x@{args['number']}", Y: ["y@1", "y@2"]})
+    history = run(body, "sync", (Event(0, Update(Y)),), versions_in=lambda self, args: {X: f"x@{args['number']}", Y: ["y@1", "y@2"]})
     assert history.effects[0].versions == {X: ("x@1",), Y: ("y@1", "y@2")}
 
 
@@ -640,7 +640,7 @@ def test_faults_are_raised_as_the_exceptions_of_the_systems_own_clients(runtime:
         "503: a refuses for x",
         "b does not answer for y",
         "an instance",
-        "the record nothing cannot be read",
+        "there is no record 'nothing': give the record, or its id",
     ]
     assert [type(error.__cause__) for error in got[:3] if error] == [
         faults.OwnerUnavailable,

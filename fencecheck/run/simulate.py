@@ -21,6 +21,7 @@ from fencecheck.run.kit import _AGENT, Kit
 from fencecheck.run.landing import Anchored, Landing
 from fencecheck.run.loops import inside_loop, runtime
 from fencecheck.run.raised import place, said
+from fencecheck.run.slips import refuse_slips
 from fencecheck.run.watchdog import Watchdog
 from fencecheck.run.world import Prepared, World
 
@@ -422,6 +423,7 @@ def _checked(system: SystemLike) -> AgentSystem:
         raise BadInput(f"{name}: runtime must be one of {', '.join(RUNTIMES)}, not {probe.runtime!r}")
     if probe.scenario is not None and not isinstance(probe.scenario, Scenario):
         raise BadInput(f"{name}: scenario must be a fencecheck.Scenario, not a {type(probe.scenario).__name__}")
+    refuse_slips(name, type(probe))
     _refuse_methods(name, probe)
     _refuse_attributes(name, probe)
     return probe

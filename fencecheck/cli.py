@@ -147,9 +147,9 @@ def main() -> None:
     metavar="K",
     help="Most events; else exhaust goes on to any number, explore draws 8, or 12 in large worlds.",
 )
-@click.option("--examples", type=click.IntRange(1), metavar="N", help="How many interleavings explore draws (1,000).")
+@click.option("--examples", type=click.IntRange(1), metavar="N", help="How many interleavings explore draws (1,000); explore only.")
 @click.option("--level", type=click.Choice(LEVELS), default="at-validation", help="The promise that is checked.")
-@click.option("--seed", type=int, metavar="S", help="Where explore begins (0; nightly: at random).")
+@click.option("--seed", type=int, metavar="S", help="Where explore begins (0; nightly: at random); explore only.")
 @click.option(
     "--profile", type=click.Choice(PROFILES), help="For explore: the same each time, or other ones with what failed before first."
 )
@@ -162,7 +162,7 @@ def main() -> None:
 @click.option("--fail-on", multiple=True, metavar="CODE", help="A finding that fails the check besides safety, such as duplicate-act.")
 @click.option("--assume-broken", multiple=True, type=click.Choice(ASSUMPTIONS), help="An assumption that may be broken.")
 @click.option("--max-time", type=click.FloatRange(0, min_open=True), metavar="S", help="Seconds after which no further episode is begun.")
-@click.option("--per-kind", type=click.IntRange(0), metavar="N", help="Most episodes for each further kind of event (600).")
+@click.option("--per-kind", type=click.IntRange(0), metavar="N", help="Most episodes for each further kind of event (600); exhaust only.")
 @click.option("--kinds", metavar="KIND,...", help="Only these kinds of event, such as update,switch.")
 @click.option("--shard", metavar="I/N", help="Run the I-th of N shares of the interleavings of up to --max-events.")
 def check(
@@ -210,7 +210,7 @@ def check(
         "worlds": worlds, "fail_on": fail_on, "assume_broken": assume_broken, "max_time": max_time,
         "shard": WHOLE if shard is None else read_shard(shard),
         "kinds": None if kinds is None else [kind.strip() for kind in kinds.split(",")],
-        **{name: value for name, value in (("examples", examples), ("per_kind", per_kind)) if value is not None},
+        "examples": examples, "per_kind": per_kind,
     }  # fmt: skip
     reports, errors = _check_all(loaded, options, save)
     if json_file is not None:

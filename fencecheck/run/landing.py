@@ -30,7 +30,7 @@ from fencecheck.interleaving import (
 from fencecheck.model import Action, Record
 from fencecheck.run import faults
 from fencecheck.run.faults import Restarted
-from fencecheck.run.lines import line_of_caller
+from fencecheck.run.lines import line_of_caller, unawaitable
 from fencecheck.run.raised import place, said
 from fencecheck.run.recognise import equal
 from fencecheck.run.world import ANYONE, World, handed_out, snapshot
@@ -113,6 +113,7 @@ class Landing:
         self._pending: list[tuple[int, What]] = []
         self._written: set[str] = set()  # versions that the system committed itself, whose values are not known
         self._seeding = False  # before the run there is nothing that could halt
+        self.mistake: BadInput | None = None  # what was named that only a mistake can name, whoever swallowed that
         self.waits: list[str] = []  # what awaited ports wait for without an end, where no line knows
 
     # -- arriving at a point ----------------------------------------------------------------------------------------
@@ -413,9 +414,7 @@ class Landing:
 
     def unawaitable(self) -> CouldNotRun:
         """What is said where an async function was given to a port that cannot await."""
-        return CouldNotRun(
-            f"{self._name_of()}: an async hook or via= function was reached from a port that is not awaited: use `await kit.aio....` there"
-        )
+        return unawaitable(self._name_of(), self.system.runtime)
 
     # -- the scenario, as this episode has it ------------------------------------------------------------------------
 

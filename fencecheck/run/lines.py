@@ -6,9 +6,11 @@ import sys
 from pathlib import Path
 from types import FrameType
 
+from fencecheck.errors import CouldNotRun
 from fencecheck.run.raised import is_library
 
 _HERE = (str(Path(__file__).parent), str(Path(__file__).parent.parent / "fence"))
+_KIT = str(Path(__file__).parent / "kit.py")
 _SIMULATE = str(Path(__file__).parent / "simulate.py")
 
 
@@ -27,6 +29,32 @@ def line_of_caller() -> str:
             outer = outer or f"{Path(file).name}:{line}"
         frame = frame.f_back
     return _line_of_task() or outer
+
+
+def unawaitable(name: str, runtime: str) -> CouldNotRun:
+    """What is said where an async function was given to a port that cannot await.
+
+    Args:
+        name, runtime: of the system.
+    """
+    port = _port_of_caller()
+    if not port:
+        right = "set runtime = 'asyncio' or 'trio'" if runtime == "sync" else "let it be no coroutine"
+        return CouldNotRun(f"{name}: an async hook is reached where nothing can be awaited: {right}")
+    return CouldNotRun(
+        f"{name}: kit.{port} at {line_of_caller()} is not awaited, and comes to an async hook or via= function: write `await kit.aio.{port}(...)`"
+    )
+
+
+def _port_of_caller() -> str:
+    """The plain port that is called right now, or nothing where none is."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename != _SIMULATE:
+        name = frame.f_code.co_name
+        if frame.f_code.co_filename == _KIT and not name.startswith("_"):
+            return name
+        frame = frame.f_back
+    return ""
 
 
 def _line_of_task() -> str:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from fencecheck.errors import BadInput, CouldNotRun, FencecheckError
 from fencecheck.history import Ended, Entry, Halted, History, points
-from fencecheck.interleaving import DROPPED, KINDS, Event, Interleaving
+from fencecheck.interleaving import DROPPED, KINDS, Event, Interleaving, refuse_kind
 from fencecheck.model import Scenario
 from fencecheck.run.adapter import OPTIONAL, RUNTIMES, AgentSystem, has_own_store, missing_hooks, name_of
 from fencecheck.run.deadlock import Deadlock
@@ -26,6 +26,7 @@ from fencecheck.run.watchdog import Watchdog
 from fencecheck.run.world import Prepared, World
 
 SystemLike = type[AgentSystem] | Callable[[], AgentSystem]
+_Episode = Callable[[AgentSystem, Kit, Landing], Ended]
 MOST_RESTARTS = 50
 
 
@@ -63,6 +64,7 @@ class Runner:
         missing: the other kinds, each with the hook that would enable it.
         crashed_at: where the last crash was raised, as `file:line`.
         outside: what it asks past its ports, where that was listened for.
+        plain: the ports that it called on its event loop without awaiting them in its first episode, each with its line.
 
     Raises:
         BadInput: the adapter cannot be used, with one sentence that says why.
@@ -83,6 +85,7 @@ class Runner:
         self.kinds = tuple(kind for kind in KINDS if kind not in self.missing)
         self.drops = True
         self.crashed_at = self.outside = ""
+        self.plain: dict[str, None] | None = None
         self._given = replace(self.scenario)  # has mappings of its own
         self._scheduled = "switch" in self.kinds
         self._prepared = Prepared(self.scenario)
@@ -123,8 +126,7 @@ class Runner:
         """
         chosen = tuple(dict.fromkeys(kinds))
         for kind in chosen:
-            if kind not in (*KINDS, DROPPED):
-                raise BadInput(f"there is no kind of event {kind!r}: use {', '.join((*KINDS, DROPPED))}")
+            refuse_kind(kind)
             if kind in self.missing:
                 why = self.missing[kind]
                 raise BadInput(f"{self.name} cannot receive {kind}: {f'define {why}' if why.endswith('()') else why}")
@@ -209,7 +211,9 @@ class Runner:
         landing.kit = self._kit = kit
         line = kit._line = None if self._runtime is None else self._runtime.line(kit)
         kit._next = landing.next_stop()
-        episode = self._episode if self._runtime is None else self._awaited_episode
+        episode: _Episode = self._episode if self._runtime is None else self._awaited_episode
+        if self.plain is None:
+            episode = self._first(episode)
         with _origins() if lines else _NOTHING:
             ended = episode(instance, kit, landing)
         log.append(ended)
@@ -218,6 +222,19 @@ class Runner:
         if line is not None and (line.choices or line.timers):
             history.waiting, history.timers = line.choices, tuple(line.timers)
         return history
+
+    def _first(self, episode: _Episode) -> _Episode:
+        """The first episode: what is not awaited is noticed, and a mistake in a call though the system swallows what is said of it."""
+        from fencecheck.run.awaits import noticed
+
+        def noticing(system: AgentSystem, kit: Kit, landing: Landing) -> Ended:
+            with noticed(self.name, kit, self.runtime_name) as self.plain:
+                ended = episode(system, kit, landing)
+            if landing.mistake is not None:
+                raise landing.mistake
+            return ended
+
+        return noticing
 
     # -- an episode, called or awaited: the same steps ---------------------------------------------------------------
 

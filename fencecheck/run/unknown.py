@@ -65,7 +65,7 @@ def refuse_marks(landing: Landing, keys: tuple[Any, ...]) -> None:
     who = f"{name_of(landing.system)} calls validated({list(keys)!r})"
     for key in keys:
         if not is_key(landing.world, key):
-            raise BadInput(f"{who}: {no_key(landing.world.owner_of, key)}")
+            raise _kept(landing, f"{who}: {no_key(landing.world.owner_of, key)}")
 
 
 def refuse_versions(landing: Landing, what: str, named: Mapping[Any, Any], *, checked: bool = False) -> None:
@@ -84,14 +84,15 @@ def refuse_versions(landing: Landing, what: str, named: Mapping[Any, Any], *, ch
             continue
         who = f"{name_of(landing.system)}: {what}"
         if not is_key(world, key):
-            raise BadInput(f"{who} names {key!r}, and {no_key(world.owner_of, key)}")
+            raise _kept(landing, f"{who} names {key!r}, and {no_key(world.owner_of, key)}")
         if id not in world.records and not _may_be(landing, id, checked):
             known = [landing.own_id(version) for version in world.versions.get(key, ())]
             printed = ", which is how reports number the versions" if isinstance(id, str) and _AS_PRINTED.fullmatch(id) else ""
             right = alike(id, known) or (known[0] if known else None)
-            raise BadInput(
+            raise _kept(
+                landing,
                 f"{who} gives {id!r} for {key!r}{printed}, and there is no such version: give the id of the record that was read"
-                + (f", such as {right!r}" if right is not None else "")
+                + (f", such as {right!r}" if right is not None else ""),
             )
 
 
@@ -104,8 +105,9 @@ def parent(landing: Landing, given: Any) -> str:
     id = given.id if type(given) is Record else given
     if not _may_be(landing, id):
         who = f"{name_of(landing.system)} calls derive(..., [{given!r}])"
-        raise BadInput(
-            f"{who}: {no_record(landing.world.records, id)}" if isinstance(id, str | int) else f"{who}: a parent is a record, or its id"
+        raise _kept(
+            landing,
+            f"{who}: {no_record(landing.world.records, id)}" if isinstance(id, str | int) else f"{who}: a parent is a record, or its id",
         )
     return str(id)
 
@@ -118,8 +120,16 @@ def plan(landing: Landing, name: str, given: Any) -> str:
     """
     id = landing.version(given)
     if not _may_be(landing, id):
-        raise BadInput(f"{name_of(landing.system)}: plan= of kit.act({name!r}) gives {id!r}, and {no_record(landing.world.records, id)}")
+        raise _kept(
+            landing, f"{name_of(landing.system)}: plan= of kit.act({name!r}) gives {id!r}, and {no_record(landing.world.records, id)}"
+        )
     return str(id)
+
+
+def _kept(landing: Landing, said: str) -> BadInput:
+    """The error, which is kept too: a system may swallow what it raises, and halt."""
+    landing.mistake = BadInput(said)
+    return landing.mistake
 
 
 def _may_be(landing: Landing, id: Any, checked: bool = False) -> bool:

@@ -7,7 +7,7 @@ from typing import Literal
 
 from fencecheck.errors import BadInput, Nondeterministic
 from fencecheck.history import first_difference
-from fencecheck.interleaving import KINDS, TURNS, Interleaving
+from fencecheck.interleaving import KINDS, TURNS, Interleaving, refuse_kind
 from fencecheck.judge import ALWAYS_FAIL, FINDINGS, LEVELS, Judgement, Level, judge
 from fencecheck.model import Scenario
 from fencecheck.run.elsewhere import Elsewhere
@@ -72,10 +72,12 @@ def check(
         BadInput: an argument is out of range, or is not for this engine.
         CouldNotRun: the system cannot be judged.
     """
-    _validate(engine, level, max_events, examples, per_kind, max_time, shard)
-    refuse_unknown(engine, profile, worlds, scenario, examples, seed)
-    budget = Budget(max_time)
     fail_on, kinds = tuple(fail_on), None if kinds is None else tuple(kinds)
+    refuse_options(
+        engine, level=level, max_events=max_events, examples=examples, seed=seed, profile=profile, worlds=worlds, scenario=scenario,
+        per_kind=per_kind, max_time=max_time, shard=shard, kinds=kinds,
+    )  # fmt: skip
+    budget = Budget(max_time)
     with Runner(system, scenario) as runner:
         assumed = preflight(runner, fresh_process=fresh_process)
         if kinds is not None:
@@ -109,9 +111,26 @@ def _fail_on(codes: Iterable[str]) -> frozenset[str]:
     return ALWAYS_FAIL | frozenset(codes)
 
 
-def _validate(
-    engine: str, level: str, max_events: int | None, examples: int | None, per_kind: int | None, max_time: float | None, shard: Shard
+def refuse_options(
+    engine: str,
+    *,
+    level: str = "at-validation",
+    max_events: int | None = None,
+    examples: int | None = None,
+    seed: int | None = None,
+    profile: str | None = None,
+    worlds: str = "default",
+    scenario: Scenario | None = None,
+    per_kind: int | None = None,
+    max_time: float | None = None,
+    shard: Shard = WHOLE,
+    kinds: Iterable[str] | None = None,
 ) -> None:
+    """Says of what `check` is asked that it cannot be asked so: before any system is run.
+
+    Raises:
+        BadInput: an argument is out of range, or is not for this engine.
+    """
     if engine not in ("exhaust", "explore"):
         raise BadInput(f"there is no engine {engine!r}: use exhaust or explore")
     if level not in LEVELS:
@@ -130,6 +149,9 @@ def _validate(
         raise BadInput(f"the time is a number of seconds above 0, not {max_time}")
     if examples is not None and examples < 1:
         raise BadInput(f"the number of examples is 1 or more, not {examples}")
+    for kind in kinds or ():
+        refuse_kind(kind)
+    refuse_unknown(engine, profile, worlds, scenario, examples, seed)
 
 
 def _failure(runner: Runner, code: str, shown: Shown, smallest: bool) -> Failure:

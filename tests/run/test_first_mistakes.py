@@ -126,6 +126,17 @@ def test_a_key_that_nobody_owns_by_way_of_the_systems_own() -> None:
     assert str(caught.value) == "Mine calls kit.read('K', via=...): no owner holds the key 'K' (keys: k, order/address)"
 
 
+def test_a_mistake_that_the_system_swallows_is_told_all_the_same() -> None:
+    def run(self: Any) -> None:
+        try:
+            self.kit.act("ship", {}, basis={"k": "r1"})
+        except Exception:
+            self.kit.halted("something went wrong")
+
+    with pytest.raises(BadInput, match=r"^Mine: basis= of kit\.act\('ship'\) gives 'r1' for 'k'"):
+        check(running(run), fresh_process=False)
+
+
 def test_what_a_fault_handed_out_may_be_named() -> None:
     def run(self: Any) -> None:
         stranger = self.kit.read("k", timeout=1)

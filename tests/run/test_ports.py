@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -606,8 +607,9 @@ def test_an_async_function_behind_a_plain_port(port: str) -> None:
 
     with pytest.raises(CouldNotRun) as caught:
         run(body, "sync")
-    assert str(caught.value) == (
-        "Made: an async hook or via= function was reached from a port that is not awaited: use `await kit.aio....` there"
+    assert re.fullmatch(
+        rf"Made: kit\.{port} at faces\.py:\d+ is not awaited, and comes to an async hook or via= function: write `await kit\.aio\.{port}\(\.\.\.\)`",
+        str(caught.value),
     )
 
 

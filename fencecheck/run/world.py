@@ -172,7 +172,8 @@ class World:
         """How the record `id` is served once corrupted, or None where it cannot be corrupted so.
 
         Args:
-            keys: the declared keys. Of other keys no fence could notice a wrong key or a second version.
+            keys: the declared keys. Of other keys no fence could notice a wrong key or a second version; nor a wrong key, where the lineage of the
+                plan holds another version of the right one.
         """
         record = self.records[id]
         if how == "dangling":
@@ -180,13 +181,19 @@ class World:
         if how == "cycle":
             return _with(record, parents=(*record.parents, id))
         if how == "wrong-key":
-            return _with(record, key=f"{record.key}/other") if record.key in keys else None
+            hidden = record.key not in keys or self._stands_beside_another(id)
+            return None if hidden else _with(record, key=f"{record.key}/other")
         for below in self.lineage(id):
             key = self.records[below].key if below in self.records else None
             others = [v for v in self.versions[key] if v != below] if key in keys and key in self.versions and below != id else []
             if others:
                 return _with(record, parents=(*record.parents, others[-1]))
         return None
+
+    def _stands_beside_another(self, id: str) -> bool:
+        """Whether the lineage of the plan derived last holds this version and another one of the same key."""
+        ids, key = self.lineage(self.latest), self.records[id].key
+        return id in ids and any(other != id and other in self.records and self.records[other].key == key for other in ids)
 
 
 def _with(record: Record, *, parents: tuple[str, ...] | None = None, key: str | None = None) -> Record:

@@ -240,8 +240,10 @@ class Model:
         keys = {key for action in history.scenario.actions for key in history.scenario.declared(action, history.dropped)}
         key = history.records[id].key
         extra = None
-        if how == "wrong-key" and key not in keys:
-            return self.derived, None
+        if how == "wrong-key":
+            beside = id in lineage and any(other != id and self._key_of(other, history) == key for other in lineage)
+            if key not in keys or beside:
+                return self.derived, None
         if how == "two-versions":
             extra = self._other_version(id, keys, world, history)
             if extra is None:
@@ -254,6 +256,10 @@ class Model:
             return self.derived, None
         others = [old for old in part.corrupted if old[0] != of]
         return (number[0] if number is not None else self.derived), part._replace(corrupted=tuple(sorted([*others, entry], key=repr)))
+
+    def _key_of(self, id: str, history: History) -> str | None:
+        record = history.records.get(id)
+        return record.key if record is not None else None
 
     def _other_version(self, id: str, keys: set[str], world: World, history: History) -> tuple[int, int] | None:
         for below in lineage_of(history, id):

@@ -14,6 +14,7 @@ from fencecheck.model import Action, Record, Scenario
 from fencecheck.run import faults
 from fencecheck.run.faults import MALFORMED
 from fencecheck.run.simulate import Runner
+from fencecheck.search.states import Model, lineage_of
 
 from .faces import RUNTIMES, WORLD, Face, X, Y, failure, run, system
 
@@ -316,6 +317,24 @@ def test_a_record_of_a_declared_key_is_served_under_another_key(runtime: str) ->
     history = run(body, runtime, (Event(3, CorruptParent(1, "wrong-key")), Event(3, CorruptParent(2, "wrong-key"))))
     assert got == ["x/other", Y]
     assert [entry.fired for entry in history.entries if type(entry) is Landed] == [True, False]  # of y nobody could notice it
+
+
+@pytest.mark.parametrize("other", [X, Y])
+def test_a_version_beside_another_of_its_key_is_not_served_under_another_one(other: str) -> None:
+    """No fence could tell: of the two versions in the lineage only the other one would be seen."""
+    scenario = Scenario(owners={"a": [X], "b": [Y]}, actions=[Action("go", [X, Y])])
+
+    async def body(io: Face) -> None:
+        first = await io.read(X)
+        plan = await io.derive("plan", [first, await io.read(other)])
+        await io.record(plan)
+
+    history = run(body, "sync", (Event(1, Update(X)), Event(3, CorruptParent(1, "wrong-key"))), scenario=scenario)
+    assert [entry.fired for entry in history.entries if type(entry) is Landed] == [True, other == Y]
+    model, world = Model(scenario), Model(scenario).first
+    world = model.after(Update(X), world, (), history) or world
+    symbolic = model.after(CorruptParent(1, "wrong-key"), world, lineage_of(history, "p1"), history)
+    assert (symbolic is not None) == (other == Y)  # the search that closes knows it too
 
 
 def test_a_second_version_can_be_served_only_where_there_is_one() -> None:

@@ -118,12 +118,14 @@ class Runner:
         """The points at which a switch or an advance can fire in the episode without events."""
         return self.extent.turns
 
-    def only(self, kinds: Iterable[str]) -> None:
-        """Leaves out all other kinds of event, `dropped-declaration` among them.
+    def only(self, kinds: Iterable[str] | None) -> None:
+        """Leaves out all other kinds of event, `dropped-declaration` among them; None leaves out none.
 
         Raises:
             BadInput: there is no such kind, or the system cannot receive it.
         """
+        if kinds is None:
+            return
         chosen = tuple(dict.fromkeys(kinds))
         for kind in chosen:
             refuse_kind(kind)

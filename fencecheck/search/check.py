@@ -56,16 +56,14 @@ def check(
         scenario: the world, for a system that takes a generated one.
         level: the promise: `at-validation`, `at-one-instant` or `at-act`.
         max_events: most events in an interleaving; by default 8 for explore, 12 in large worlds, and for exhaust as above.
-        examples, seed: how many examples `explore` draws, 1,000 by default, and where it begins: by default at 0, and at random where the
-            profile is nightly.
+        examples, seed: how many examples `explore` draws (1,000), and where it begins (0; at random where the profile is nightly).
         profile, worlds: as in `Drawing`.
         fail_on: codes of findings that fail the check besides safety and `stuck`, such as `duplicate-act`.
         assume_broken: assumptions that may be broken, such as `honest-owners`.
         fresh_process: whether to compare with a run in a fresh process first.
         max_time: seconds after which no further episode is begun.
         shard: the share of the interleavings of up to `max_events` events that is run, for several processes that share them out.
-        per_kind: where exhaust goes on to any number of events, the most episodes for each further kind of event, 600 by default; 0 leaves these
-            out.
+        per_kind: where exhaust goes on to any number of events, the most episodes for each further kind of event (600); 0 leaves these out.
         kinds: the kinds of event to try, such as `update` or `dropped-declaration`; by default all that the system can receive.
 
     Raises:
@@ -80,8 +78,7 @@ def check(
     budget = Budget(max_time)
     with Runner(system, scenario) as runner:
         assumed = preflight(runner, fresh_process=fresh_process)
-        if kinds is not None:
-            runner.only(kinds)
+        runner.only(kinds)
         run = _Check(runner, level, _fail_on(fail_on), frozenset(assume_broken), budget, shard)
         if engine == "exhaust":
             run.exhaust(max_events, PER_KIND if per_kind is None else per_kind)
@@ -89,8 +86,7 @@ def check(
             run.explore(drawing(examples, seed, max_events, profile, worlds))
         report = run.report(engine)
         report.again = run.again(scenario, fail_on, kinds)
-    report.assumed = [*assumed, *run.assumed()]
-    report.seconds = budget.spent
+    report.assumed, report.seconds = [*assumed, *run.assumed()], budget.spent
     return report
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections import deque
 from copy import deepcopy
 from operator import is_
 from typing import Any
 
 from fencecheck.interleaving import CorruptHow
-from fencecheck.model import Action, Record, Scenario
+from fencecheck.model import Action, Record, Scenario, lineage_of
 
 ANYONE = ""
 """Stands in a memory for each agent that was not heard of when something was delivered."""
@@ -146,25 +145,11 @@ class World:
                 return record.value
         return None
 
-    def lineage(self, root: str | None) -> list[str]:
-        """Ids of the lineage of `root`, itself included, breadth first, as written."""
-        if root is None:
-            return []
-        order: dict[str, None] = {root: None}
-        queue = deque([root])
-        while queue:
-            record = self.records.get(queue.popleft())
-            for parent in record.parents if record is not None else ():
-                if parent not in order:
-                    order[parent] = None
-                    queue.append(parent)
-        return list(order)
-
     def place(self, place: int | str) -> str | None:
         """The record id that a place comes to now: a number in the lineage of the plan derived last, or the head of a key."""
         if isinstance(place, str):
             return self.heads.get(place)
-        ids = self.lineage(self.latest)
+        ids = lineage_of(self.records, self.latest)
         return ids[place] if place < len(ids) else None
 
     def corruption(self, id: str, how: CorruptHow, keys: tuple[str, ...]) -> Record | None:
@@ -180,7 +165,7 @@ class World:
             return _with(record, parents=(*record.parents, id))
         if how == "wrong-key":
             return _with(record, key=f"{record.key}/other") if record.key in keys else None
-        for below in self.lineage(id):
+        for below in lineage_of(self.records, id):
             key = self.records[below].key if below in self.records else None
             others = [v for v in self.versions[key] if v != below] if key in keys and key in self.versions and below != id else []
             if others:

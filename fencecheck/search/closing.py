@@ -13,10 +13,11 @@ from typing import Any, NamedTuple
 
 from fencecheck.history import Fetch, History, Landed, Read, is_point
 from fencecheck.interleaving import TURNS, CorruptParent, Deliver, Event, MissingParent, Replan, Restart, Update, What, kind_of
+from fencecheck.model import lineage_of
 from fencecheck.run.simulate import Runner
 from fencecheck.search.exhaust import Episode
 from fencecheck.search.placing import Objects, Touch, Touching, asking_touches, depend, event_touches, turns_of
-from fencecheck.search.states import Model, Names, World, lineage_of
+from fencecheck.search.states import Model, Names, World
 from fencecheck.search.walk import Walk
 
 Dropped = tuple[tuple[str, str], ...]
@@ -203,7 +204,7 @@ class Search:
         )
 
     def _place(self, planned: _Planned, walk: Walk, point: int) -> _Place:
-        lineage = lineage_of(walk.history, walk.latest)
+        lineage = lineage_of(walk.history.records, walk.latest)
         room = MOST_IN_BLOCK if self._max_events is None else min(self._max_events - planned.size, MOST_IN_BLOCK)
         return _Place(
             walk.history, walk.index, point, tuple(walk.world), tuple(walk.named), lineage, self._sees_record(walk), planned.size, room

@@ -11,12 +11,12 @@ from msgspec import Struct
 from fencecheck.history import Derive, History, Memory, is_point
 from fencecheck.interleaving import DROPPED, Event, What
 from fencecheck.judge import Judgement, judge
+from fencecheck.model import lineage_of
 from fencecheck.run.simulate import Runner
 from fencecheck.search.closing import Dropped, Met, Search, variant
 from fencecheck.search.exhaust import Episode
 from fencecheck.search.placing import asks_declared, every
 from fencecheck.search.renamed import OtherNames
-from fencecheck.search.states import lineage_of
 
 BASE = ("update (fresh)", "outage (refuse)", "restore", "missing-parent")
 """Kinds of event that are tried together, in any number of each. Where none of them is to be tried, all that are to be are."""
@@ -100,7 +100,7 @@ class _Prover:
         self.others = OtherNames(runner)
         self.failed_at: int | None = None
         self.histories: dict[tuple[Dropped, tuple[Event, ...]], History] = {}
-        longest = max((len(lineage_of(first, entry.id)) for entry in first.entries if type(entry) is Derive), default=1)
+        longest = max((len(lineage_of(first.records, entry.id)) for entry in first.entries if type(entry) is Derive), default=1)
         self.standing = [what for what in self.base if not isinstance(place := getattr(what, "place", None), int) or place < longest]
 
     def _begin(self) -> None:

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from fencecheck.history import History
 from fencecheck.interleaving import CorruptParent, Deliver, MissingParent, Outage, Restore, ToolFault, Update, What
-from fencecheck.model import Scenario
+from fencecheck.model import Scenario, lineage_of
 
 
 class Key(NamedTuple):
@@ -256,7 +256,7 @@ class Model:
         return (number[0] if number is not None else self.derived), part._replace(corrupted=tuple(sorted([*others, entry], key=repr)))
 
     def _other_version(self, id: str, keys: set[str], world: World, history: History) -> tuple[int, int] | None:
-        for below in lineage_of(history, id):
+        for below in lineage_of(history.records, id):
             number = self.number(below)
             if below == id or number is None or history.records[below].key not in keys:
                 continue
@@ -293,17 +293,3 @@ def _earlier(part: Key) -> int | None:
         if number not in part.removed and (head_removed or part.values[number] != part.values[part.head]):
             return number
     return None
-
-
-def lineage_of(history: History, root: str | None) -> tuple[str, ...]:
-    """Ids of the lineage of `root`, itself first, breadth first, as written."""
-    if root is None:
-        return ()
-    order, queue = {root: None}, [root]
-    for id in queue:
-        record = history.records.get(id)
-        for parent in record.parents if record is not None else ():
-            if parent not in order:
-                order[parent] = None
-                queue.append(parent)
-    return tuple(order)

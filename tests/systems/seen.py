@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
 from typing import Any
 
-from fencecheck.history import History, Landed, points, shape
+from fencecheck.history import Declared, History, Landed, points, shape
 from fencecheck.interleaving import KINDS, Event, What
 from fencecheck.judge import judge
 from fencecheck.run.simulate import Runner
 from fencecheck.search.closing import ONCE, Met, Search, variant
 from fencecheck.search.exhaust import episodes
-from fencecheck.search.placing import asks_declared, every
+from fencecheck.search.placing import every
 from fencecheck.search.prove import TOLD_APART
 
 Dropped = tuple[tuple[str, str], ...]
@@ -56,7 +56,9 @@ def reduced(runner: Runner, most: int, kinds: Iterable[str], *, full: bool = Fal
 def plain(runner: Runner, most: int, kinds: Iterable[str], *, broken: Iterable[str] = ()) -> dict[Seen, Shown]:
     """The same by the definition: every event before every point of every episode in which all events so far fired."""
     kinds = tuple(kinds)
-    declared = asks_declared(runner.run()) if "dropped-declaration" in kinds else ()
+    scenario = runner.scenario
+    pairs = [(action.name, key) for action in scenario.actions for key in scenario.declared(action)]
+    declared = tuple(pairs) if "dropped-declaration" in kinds else ()
     tasks = 0 if runner.runtime_name == "sync" else TASKS
     return plain_of(runner, most, every(runner.scenario, kinds, PLACES, frozenset(broken), tasks), declared)
 
@@ -90,12 +92,19 @@ def _plainly(
         history = runner.run(dropped, events)
         if len(history.fired) < len(events):
             continue
-        yield dropped, events, history
+        if _asked_for(history, dropped):
+            yield dropped, events, history
         if len(dropped) + len(events) == most:
             continue
         first = events[-1].at if events else 0
         number = sum(1 for _ in points(history))
         todo += [(dropped, (*events, Event(at, what))) for at in range(first, number) for what in everything]
+
+
+def _asked_for(history: History, dropped: Dropped) -> bool:
+    """Whether the system asked for each of these declarations; else the same episode is there without dropping it."""
+    asked = {entry.action for entry in history.entries if type(entry) is Declared}
+    return all(action in asked for action, _ in dropped)
 
 
 def lost_by_closing(runner: Runner, most: int, variants: Iterable[str], *, back: int | None = None) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import combinations
 from math import comb
 
 from msgspec import Struct
@@ -13,9 +12,9 @@ from fencecheck.interleaving import DROPPED, Event, What
 from fencecheck.judge import Judgement, judge
 from fencecheck.model import lineage_of
 from fencecheck.run.simulate import Runner
-from fencecheck.search.closing import Dropped, Met, Search, variant
+from fencecheck.search.closing import Met, Search, variant
 from fencecheck.search.exhaust import Episode
-from fencecheck.search.placing import asks_declared, every
+from fencecheck.search.placing import Dropped, asks_declared, every
 from fencecheck.search.renamed import OtherNames
 
 BASE = ("update (fresh)", "outage (refuse)", "restore", "missing-parent")
@@ -96,7 +95,7 @@ class _Prover:
         self.met = Met(any(type(entry) is Memory for entry in first.entries), agents, places=2 * runner.horizon + 1)
         self._begin()
         self.variants = tuple(dict.fromkeys(variant(what) for what in self.base))
-        self.droppable = dict.fromkeys(asks_declared(first) if runner.drops else ())
+        self.drops = self._asks(first)
         self.others = OtherNames(runner)
         self.failed_at: int | None = None
         self.histories: dict[tuple[Dropped, tuple[Event, ...]], History] = {}
@@ -107,6 +106,10 @@ class _Prover:
         """The events, with those for as many places of a lineage as there are."""
         self.whats = every(self.runner.scenario, self.runner.kinds, self.met.places, tasks=self.runner.lanes)
         self.base = [what for what in self.whats if variant(what) in BASE] or self.whats
+
+    def _asks(self, history: History) -> bool:
+        """Whether there is a declaration that can be dropped."""
+        return self.runner.drops and bool(asks_declared(history))
 
     def _has_learned(self, met: Met) -> bool:
         """Whether the system was seen to do what a search has to know from its beginning."""
@@ -131,7 +134,7 @@ class _Prover:
         if not proof.base.complete:
             proof.why = f"it was still open after {proof.base.episodes:,} episodes"
         further = [kind for kind in dict.fromkeys(variant(what) for what in self.whats) if kind not in self.variants]
-        for kind in [*further, *([DROPPED] if self.droppable else [])] if self.per_kind else []:
+        for kind in [*further, *([DROPPED] if self.drops else [])] if self.per_kind else []:
             proof.further.append(self._reach(kind, self.per_kind))
 
     def _tried(self, kind: str) -> list[What]:
@@ -158,14 +161,11 @@ class _Prover:
 
     def _search(self, kind: str, whats: list[What], most: int) -> Search:
         back = TOLD_APART.get(kind, 0)
-        dropped: tuple[Dropped, ...] = ((),)
-        if kind == DROPPED:
-            dropped = tuple(some for size in range(len(self.droppable) + 1) for some in combinations(self.droppable, size))
         most_events = MOST_EVENTS_TOLD_APART if back else None
         return Search(
             self.runner,
             whats,
-            dropped=dropped,
+            drops=kind == DROPPED,
             most=most,
             most_states=MOST_STATES_FURTHER if kind else MOST_STATES,
             max_events=most_events,
@@ -184,8 +184,7 @@ class _Prover:
             why = self.others.difference(episode.dropped, episode.events, episode.history)
             if why:
                 raise _Stopped(why)
-        if not kind and self.runner.drops:
-            self.droppable.update(dict.fromkeys(asks_declared(episode.history)))
+        self.drops = self.drops or self._asks(episode.history)
         if not kind and len(self.histories) < MOST_KEPT:
             self.histories[episode.dropped, episode.events] = episode.history
         new = not kind or bool(episode.dropped) or any(variant(event.what) == kind for event in episode.events)

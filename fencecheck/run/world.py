@@ -11,6 +11,8 @@ from fencecheck.model import Action, Record, Scenario, lineage_of
 
 ANYONE = ""
 """Stands in a memory for each agent that was not heard of when something was delivered."""
+DANGLING = "/dangling"
+"""What is added to the id of a record for the parent that does not exist."""
 _ATOMS = frozenset({str, int, float, bool, type(None), bytes})
 
 
@@ -160,7 +162,7 @@ class World:
         """
         record = self.records[id]
         if how == "dangling":
-            return _with(record, parents=(*record.parents, f"{id}/dangling"))
+            return _with(record, parents=(*record.parents, id + DANGLING))
         if how == "cycle":
             return _with(record, parents=(*record.parents, id))
         if how == "wrong-key":

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from fencecheck.history import Fetch, History, Landed, Read, is_point
 from fencecheck.interleaving import TURNS, CorruptParent, Deliver, Event, MissingParent, Replan, Restart, Update, What, kind_of
@@ -21,6 +21,9 @@ from fencecheck.search.placing import Dropped, Objects, Touch, Touching, asking_
 from fencecheck.search.states import Model, Names, World
 from fencecheck.search.walk import Walk
 
+Open = Literal["", "episodes", "states", "versions", "names"]
+"""Why a search did not close: of episodes, or of states before one point, there were more than are tried; the number of updates matters; or
+the system goes by more than equality of names."""
 ONCE = (Replan, Restart)
 """Events that make points of their own: any number of them would never close, so each comes once at most."""
 MOST_IN_BLOCK = 40
@@ -170,6 +173,15 @@ class Search:
             self.bound = min(size, self._tried)
             size += 1
         self.closed = not self._queue and not self._open and not self.peeks
+
+    @property
+    def ran_out(self) -> Open:
+        """What there was too much of to come to an end."""
+        if self.closed or self.peeks:
+            return "" if self.closed else "names"
+        if self._back:
+            return "versions"
+        return "episodes" if self.episodes >= self._most else "states"
 
     def _plan(self, more: Iterator[_Planned]) -> None:
         """Queues the next one. What comes after it is thought of only once that one was run, so that work goes by episodes."""

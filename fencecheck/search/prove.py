@@ -12,7 +12,7 @@ from fencecheck.interleaving import DROPPED, Event, What
 from fencecheck.judge import Judgement, judge
 from fencecheck.model import lineage_of
 from fencecheck.run.simulate import Runner
-from fencecheck.search.closing import Met, Search, variant
+from fencecheck.search.closing import Met, Open, Search, variant
 from fencecheck.search.exhaust import Episode
 from fencecheck.search.placing import Dropped, asks_declared, every
 from fencecheck.search.renamed import OtherNames
@@ -49,31 +49,40 @@ class Reach(Struct, frozen=True):
         complete: whether nothing was left to try.
         events: where it is complete, most events in an interleaving that came to anything new; else, all of up to so many were tried.
         episodes: how many were run.
+        ran_out: where it is not complete, what there was too much of: `episodes`; `states` of the world before one point; `versions`, where
+            the number of updates matters; or `names`, where the system goes by more than whether these are equal.
     """
 
     kind: str
     complete: bool
     events: int
     episodes: int
+    ran_out: Open = ""
 
 
 class Proof(Struct):
     """How far the search for any number of events came.
 
     Args:
+        mixed: all interleavings of up to so many events, of all kinds mixed, were run before.
         kinds: the base kinds, any number of which was tried.
         base: how far it came with these, or None where it was not begun.
         further: how far with one kind more.
         stands_for: how many interleavings of up to `counted` events of the base kinds there are before the points of the run without events.
+        points: how many points that run has.
+        per_kind: the most episodes for each further kind.
         compared: how many episodes were the same with other version ids and values.
-        why: why it is not complete for the base kinds, or did not come to the end of the further ones.
+        why: why it was not begun, or not gone on with.
     """
 
+    mixed: int = 0
     kinds: tuple[str, ...] = BASE
     base: Reach | None = None
     further: list[Reach] = []
     stands_for: int = 0
     counted: int = COUNTED
+    points: int = 0
+    per_kind: int = PER_KIND
     compared: int = 0
     why: str = ""
 
@@ -121,7 +130,8 @@ class _Prover:
 
     def prove(self) -> Proof:
         number = _number(self.runner.horizon, len(self.standing), COUNTED)
-        proof = Proof(kinds=self.variants, stands_for=number)
+        points = self.runner.horizon
+        proof = Proof(mixed=self.known, kinds=self.variants, stands_for=number, points=points, per_kind=self.per_kind)
         try:
             self._prove(proof)
         except _Stopped as stopped:
@@ -131,8 +141,6 @@ class _Prover:
 
     def _prove(self, proof: Proof) -> None:
         proof.base = self._reach("", MOST_EPISODES)
-        if not proof.base.complete:
-            proof.why = f"it was still open after {proof.base.episodes:,} episodes"
         further = [kind for kind in dict.fromkeys(variant(what) for what in self.whats) if kind not in self.variants]
         for kind in [*further, *([DROPPED] if self.drops else [])] if self.per_kind else []:
             proof.further.append(self._reach(kind, self.per_kind))
@@ -157,7 +165,7 @@ class _Prover:
                 if search.peeks and not kind:
                     raise _Stopped(search.peeks)
                 reached = self.known if search.peeks else search.bound
-                return Reach(kind, search.closed, search.events if search.closed else reached, search.episodes)
+                return Reach(kind, search.closed, search.events if search.closed else reached, search.episodes, search.ran_out)
 
     def _search(self, kind: str, whats: list[What], most: int) -> Search:
         back = TOLD_APART.get(kind, 0)
@@ -203,7 +211,7 @@ def prove(runner: Runner, add: Judged, *, known: int, in_time: Callable[[], bool
     """
     refused = _refused(runner)
     if refused:
-        return Proof(why=refused)
+        return Proof(mixed=known, why=refused)
     return _Prover(runner, add, known, in_time, per_kind).prove()
 
 

@@ -36,6 +36,7 @@ from fencecheck.interleaving import (
     kind_of,
 )
 from fencecheck.model import lineage_of
+from fencecheck.run.world import DANGLING
 from fencecheck.search.states import Key, Model, Names, Part
 
 
@@ -130,7 +131,8 @@ class Walk:
         """A record as it was handed out: which version, what it supersedes, whose value it has."""
         of = self.model.number(id)
         if of is None:
-            return id
+            under = self.model.number(id.removesuffix(DANGLING)) if id is not None and id.endswith(DANGLING) else None
+            return id if under is None else (DANGLING, under[0], self._name(under))
         key, number = of
         part = self.world[key]
         assert isinstance(part, Key)

@@ -61,6 +61,20 @@ class Record(Struct, frozen=True, gc=False, repr_omit_defaults=True, forbid_unkn
     removed: bool = False
 
 
+def lineage_of(records: Mapping[str, Record], root: str | None) -> tuple[str, ...]:
+    """Ids of the lineage of `root`, itself first, breadth first, as written; nothing where there is no root."""
+    if root is None:
+        return ()
+    order, queue = {root: None}, [root]
+    for id in queue:  # grows while it is walked
+        record = records.get(id)
+        for parent in record.parents if record is not None else ():
+            if parent not in order:
+                order[parent] = None
+                queue.append(parent)
+    return tuple(order)
+
+
 class Action(Struct, metaclass=_Named, frozen=True, repr_omit_defaults=True, forbid_unknown_fields=True, omit_defaults=True):
     """A call to the outside that a system makes, and the keys on which it really depends.
 

@@ -72,7 +72,7 @@ def bound_in_words(report: Report) -> str:
         drawn = f"{value:,} interleavings drawn by Hypothesis" if value is not None else "interleavings drawn by Hypothesis"
         return drawn + ("" if report.bound.worlds is None else f", in worlds of up to {worlds_in_words(report.bound.worlds)}")
     kinds = f" for {count_of(len(report.proof.kinds), 'kind')} of event" if report.proof is not None else ""
-    return f"complete{kinds}" + (f", closed at {count_of(value, 'event')}" if value is not None else "")
+    return f"complete{kinds}, any number of each" if kinds else "complete"
 
 
 def worlds_in_words(largest: Largest) -> str:

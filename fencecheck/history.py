@@ -147,6 +147,7 @@ class Landed(Struct, tag="landed", repr_omit_defaults=True, forbid_unknown_field
         unwound: of a restart that fired, the label of the call that it unwound, which is no entry since it never happened.
         due: of a switch or an advance that fired, the label of the call whose turn it was.
         runs: of a switch that fired, the function that the task which goes first runs.
+        same: of an update that fired, whether it left the version as it was.
     """
 
     at: int
@@ -157,6 +158,7 @@ class Landed(Struct, tag="landed", repr_omit_defaults=True, forbid_unknown_field
     unwound: str | None = None
     due: str | None = None
     runs: str | None = None
+    same: bool = False
 
 
 class Truth(Struct, gc=False, tag="truth", repr_omit_defaults=True, forbid_unknown_fields=True, omit_defaults=True):

@@ -41,7 +41,9 @@ class AgentSystem:
     Hooks that need no base method are looked up by name; a kind of event whose hook is missing is not sent:
         `publish(key, value)` commits a new version through the system's own store and returns its id, and `true_head(key)` returns the id
         that is really current (never faulted, not through a port); together they mean "this system keeps its own store".
-        `remove(key)` commits a removal there. `deliver(key, record)`, `replan(task)`, `restart()`, `lose(record_id)` enable their events.
+        `remove(key)` commits a removal there. `change(key, how, value)` changes it there in one of the scenario's `update_hows`, with the fresh
+        `value` if it needs one, and returns the value that is there then, or None where it changed nothing.
+        `deliver(key, record)`, `replan(task)`, `restart()`, `lose(record_id)` enable their events.
         `versions_in(args)` returns key to version ids for arguments that carry no unique text, `version_of(key, answer)` the id of the version
         that an answer of the system's own `via=` carries, where neither that id nor the published value is in it.
         `open()` and `shutdown()` are called once per worker, on one instance whose attributes the others see as `self.worker`.
@@ -78,7 +80,20 @@ HOOKS: dict[str, tuple[str, ...]] = {
 }
 """Event kinds to the hooks that they need: always (`replan`, `restart`), or only in a system with its own store (the others)."""
 
-OPTIONAL = ("publish", "true_head", "remove", "deliver", "replan", "restart", "lose", "versions_in", "version_of", "open", "shutdown")
+OPTIONAL = (
+    "publish",
+    "true_head",
+    "remove",
+    "change",
+    "deliver",
+    "replan",
+    "restart",
+    "lose",
+    "versions_in",
+    "version_of",
+    "open",
+    "shutdown",
+)
 """The hooks that an adapter may define or leave out."""
 
 

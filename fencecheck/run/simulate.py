@@ -77,6 +77,9 @@ class Runner:
         self.runtime_name = self._probe.runtime
         self.scenario = _concrete(own or scenario or _default_world())
         self.own_store = has_own_store(self._probe)
+        if self.scenario.update_hows and not (self.own_store and callable(getattr(self._probe, "change", None))):
+            hows = ", ".join(self.scenario.update_hows)
+            raise BadInput(f"{self.name}: its scenario has update_hows ({hows}): define publish(), true_head() and change(key, how, value)")
         self.missing = missing_hooks(self._probe)
         self.kinds = tuple(kind for kind in KINDS if kind not in self.missing)
         self.drops = True

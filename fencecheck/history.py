@@ -162,10 +162,15 @@ class Landed(Struct, tag="landed", repr_omit_defaults=True, forbid_unknown_field
 
 
 class Truth(Struct, gc=False, tag="truth", repr_omit_defaults=True, forbid_unknown_fields=True, omit_defaults=True):
-    """The system's own store was seen to hold `version` of `key` as current, which it had not before."""
+    """The system's own store was seen to hold `version` of `key` as current, which it had not before.
+
+    Args:
+        by: the agent whose act had just been done, and so wrote it.
+    """
 
     key: str
     version: str
+    by: str | None = None
 
 
 class Ended(Struct, gc=False, tag="ended", repr_omit_defaults=True, forbid_unknown_fields=True, omit_defaults=True):

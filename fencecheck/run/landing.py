@@ -350,20 +350,21 @@ class Landing:
 
     # -- a system's own store ---------------------------------------------------------------------------------------
 
-    def observe(self) -> Generator[Any, Any, None]:
-        """Notes each head of the system's own store that is not the one seen last."""
+    def observe(self, by: str | None = None) -> Generator[Any, Any, None]:
+        """Notes each head of the system's own store that is not the one seen last. `by` is the agent whose act was just done."""
         for key in self.world.prepared.scenario.keys:
             own_id = yield from self._hook("true_head", key)
             id = self.names.get((key, own_id))
             if id is None:
                 # no value that another version has: what the system wrote is not known
-                id = self.world.commit(key, f"{key} version {len(self.world.versions[key]) + 1}, written by the system").id
+                written = f"{key} version {len(self.world.versions[key]) + 1}, written by the system"
+                id = self.world.commit(key, None if own_id is None else written, removed=own_id is None).id
                 self._name(key, own_id, id)
                 self._written.add(id)
             if self._truths.get(key) != id:
                 self._truths[key] = id
                 self.world.heads[key] = id
-                self.log.append(Truth(key, id))
+                self.log.append(Truth(key, id, by))
 
     def seed(self) -> Generator[Any, Any, None]:
         """Publishes the first version of each key whose head the system's own store does not hold yet."""

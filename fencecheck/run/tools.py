@@ -87,6 +87,8 @@ def _effect(landing: Landing, action: Action, entry: Act, via: Callable[[], Any]
             world.memory[entry.agent, key] = id
             wrote.append(id)
         entry.wrote = tuple(wrote)
+    if landing.own_store and not entry.in_event:
+        yield from landing.observe(entry.agent)
     if entry.idempotency_key is not None:
         world.replies[action.tool, entry.idempotency_key] = (entry.args, reply)
     return reply

@@ -34,6 +34,7 @@ class AgentSystem:
         halt_exceptions: exceptions that mean "halted" when they leave `run`; all others mean "crashed".
         fault_exceptions: the kit's fault classes (`fencecheck.faults`) to the exceptions, or makers of them, that the system's own
             clients raise in their place.
+        cannot_happen: kinds of event that make no sense for it, each with why; they are not sent, and a report says so.
         max_points: an episode with more points than this is `stuck`.
         timeout_s: longest real time in seconds that one wait of an episode may take where time is real, and that may pass between two
             points of a run; an episode that takes longer is `stuck`.
@@ -55,6 +56,7 @@ class AgentSystem:
     runtime: ClassVar[RuntimeName] = "sync"
     halt_exceptions: ClassVar[tuple[type[BaseException], ...]] = ()
     fault_exceptions: ClassVar[Mapping[type[BaseException], Any]] = {}
+    cannot_happen: ClassVar[Mapping[str, str]] = {}
     max_points: ClassVar[int] = 2_000
     timeout_s: ClassVar[float] = 30.0
     kit: Kit
@@ -124,6 +126,7 @@ def missing_hooks(system: Any) -> dict[str, str]:
     for kind, hooks in HOOKS.items():
         if (own or kind in ("replan", "restart")) and not all(callable(getattr(system, hook, None)) for hook in hooks):
             missing[kind] = f"{hooks[0]}()"
+    missing.update(system.cannot_happen)
     why = UNSCHEDULED.get(system.runtime)
     return missing if why is None else {**missing, "switch": why, "advance": why}
 

@@ -10,6 +10,7 @@ import os
 import shutil
 import tempfile
 import weakref
+from collections.abc import Iterable
 from pathlib import Path
 
 try:
@@ -33,28 +34,41 @@ class Directory:
         self._finalizer = weakref.finalize(self, _remove, self._top, self._lock, os.getpid())
         self.root = self._top / "root"
         self.root.mkdir()
+        new = self.root / "new"
+        new.touch()
+        self._mode = new.stat().st_mode
 
-    def clear(self) -> None:
-        """Removes everything in it, whatever an episode left there."""
+    def clear(self, keep: Iterable[str] = ()) -> None:
+        """Removes everything in it, whatever an episode left there, but for plain files that were made as the first one was.
+
+        Args:
+            keep: paths relative to `root` of files that may stay, as they will be written anew: on a disk, removing a file takes fifty times as
+                long as writing one.
+        """
+        paths = {os.path.join(self.root, path) for path in keep}
         try:
-            _empty(self.root)
+            self._empty(str(self.root), paths)
         except OSError:  # a folder without permissions, or the root itself is gone
             _remove_tree(self.root)
             self.root.mkdir()
 
+    def _empty(self, folder: str, keep: set[str]) -> None:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    self._empty(entry.path, keep)
+                    if not any(path.startswith(entry.path + os.sep) for path in keep):
+                        os.rmdir(entry.path)
+                elif entry.path not in keep or self._is_special(entry.stat(follow_symlinks=False)):
+                    os.unlink(entry.path)
+
+    def _is_special(self, about: os.stat_result) -> bool:
+        """Whether it is a link, or has permissions or names that a new file would not have."""
+        return about.st_nlink != 1 or about.st_mode != self._mode
+
     def close(self) -> None:
         """Removes the directory."""
         self._finalizer()
-
-
-def _empty(folder: Path) -> None:
-    with os.scandir(folder) as entries:
-        for entry in entries:
-            if entry.is_dir(follow_symlinks=False):
-                _empty(Path(entry.path))
-                os.rmdir(entry.path)
-            else:
-                os.unlink(entry.path)
 
 
 def _made_and_locked() -> tuple[Path, int]:

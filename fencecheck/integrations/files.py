@@ -86,8 +86,8 @@ class FileSystem(AgentSystem):
 
     files: ClassVar[Files] = {}
     actions: ClassVar[Sequence[Action]] = (writes(),)
-    halt_exceptions = (OSError, faults.Fault)
-    fault_exceptions = {
+    halt_exceptions: ClassVar[tuple[type[BaseException], ...]] = (OSError, faults.Fault)
+    fault_exceptions: ClassVar[Mapping[type[BaseException], Any]] = {
         faults.OwnerTimeout: TimeoutError,
         faults.RecordMissing: FileNotFoundError,
         faults.ToolRefused: PermissionError,
@@ -111,18 +111,30 @@ class FileSystem(AgentSystem):
         self._directory.close()
 
     def setup(self, kit: Kit) -> None:
-        """Empties the directory; the kit then saves the first version of each file. An override calls `super().setup(kit)`."""
+        """Empties the directory and saves the first version of each file. An override calls `super().setup(kit)`."""
         super().setup(kit)
         if not self.files:
             raise BadInput(f"{type(self).__qualname__} names no files: files = {{'notes.md': ''}}")
         directory: Directory = self.worker._directory
-        directory.clear()
+        directory.clear(self.files)
         self.root = directory.root
+        self._paths = {path: os.path.join(self.root, path) for path in self.files}
         self._contents = {path: contents_of(path, given) for path, given in self.files.items()}
-        self._saved_ns = dict.fromkeys(self.files, FIRST_SAVED_NS - BETWEEN_SAVES_NS)
+        self._saved_ns = dict.fromkeys(self.files, FIRST_SAVED_NS)
         self._seen: dict[str, dict[str, str]] = {path: {} for path in self.files}  # path to the versions that were there
         self._marks = {path: [mark for marks in about.marks for mark in marks] for path, about in self._contents.items()}
         self._read: dict[str, str] = {}  # path to the version that was read last
+        for path, about in self._contents.items():
+            self._begin_with(path, about.versions[0])
+
+    def _begin_with(self, key: str, content: str) -> None:
+        """Saves the first version, unless it is still there."""
+        try:
+            there = os.stat(self._paths[key]).st_mtime_ns == FIRST_SAVED_NS and self._content(key) == content
+        except (OSError, UnicodeDecodeError):
+            there = False
+        if not there:
+            self._save(key, content, FIRST_SAVED_NS)
 
     # -- the plain ports -----------------------------------------------------------------------------------------------
 
@@ -156,23 +168,26 @@ class FileSystem(AgentSystem):
         return hashlib.blake2b(data, digest_size=8).hexdigest()
 
     def _content(self, path: str) -> str:
-        return (self.root / path).read_bytes().decode()
+        with open(self._paths[path], "rb", buffering=0) as file:
+            return file.read().decode()
 
     # -- what others do to the files ---------------------------------------------------------------------------------
 
     def publish(self, key: str, value: Any) -> str:
         """Somebody saves the file in place, later than it was saved before."""
-        return self._save(key, str(value), self._last_saved(key) + BETWEEN_SAVES_NS)
+        self._save(key, str(value), self._last_saved(key) + BETWEEN_SAVES_NS)
+        return self.version(str(value))
 
     def remove(self, key: str) -> None:
         """Somebody deletes the file, if it is there."""
         self._last_saved(key)
-        (self.root / key).unlink(missing_ok=True)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self._paths[key])
 
     def true_head(self, key: str) -> str | None:
         """What is on disk now: the hash of the content, None where no file is."""
         try:
-            with open(self.root / key, "rb", buffering=0) as file:
+            with open(self._paths[key], "rb", buffering=0) as file:
                 data = file.read()
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
             return None
@@ -183,37 +198,38 @@ class FileSystem(AgentSystem):
 
     def change(self, key: str, how: str, value: Any) -> str | None:
         """Somebody changes the file in one of the ways of `HOWS`. Nothing that is not there can be changed so."""
-        path, now = self.root / key, self._last_saved(key)
-        if not path.is_file():
+        if not os.path.isfile(self._paths[key]):
             return None
-        change = _CHANGES[how]
-        return change(self, key, path, str(value), now)
+        return _CHANGES[how](self, key, str(value), self._last_saved(key))
 
-    def _save(self, key: str, content: str, saved_ns: int) -> str:
-        path, data = self.root / key, content.encode()
+    def _save(self, key: str, content: str, saved_ns: int, path: str = "") -> None:
+        """Writes the file, or another one at `path`. Cut to its length afterwards: ext4 flushes a file that is emptied and written anew."""
+        path = path or self._paths[key]
         if "/" in key:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        with open(path, "wb", buffering=0) as file:
-            file.write(data)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666)
+        try:
+            os.ftruncate(file, os.write(file, content.encode()))
+        finally:
+            os.close(file)
         os.utime(path, ns=(saved_ns, saved_ns))
         self._saved_ns[key] = saved_ns
-        return self.version(data)
 
     def _last_saved(self, key: str) -> int:
         """When the file was saved last, be it gone by now."""
         with contextlib.suppress(OSError):
-            self._saved_ns[key] = os.stat(self.root / key).st_mtime_ns
+            self._saved_ns[key] = os.stat(self._paths[key]).st_mtime_ns
         return self._saved_ns[key]
 
-    def _older(self, key: str, path: Path, fresh: str, now: int) -> str:
+    def _older(self, key: str, fresh: str, now: int) -> str:
         self._save(key, fresh, now - OLDER_NS)
         return fresh
 
-    def _in_the_same_tick(self, key: str, path: Path, fresh: str, now: int) -> str:
+    def _in_the_same_tick(self, key: str, fresh: str, now: int) -> str:
         self._save(key, fresh, now)
         return fresh
 
-    def _of_the_same_size(self, key: str, path: Path, fresh: str, now: int) -> str | None:
+    def _of_the_same_size(self, key: str, fresh: str, now: int) -> str | None:
         """One unique text of the content is replaced by another of the same length. None where none is in it."""
         content = self._content(key)
         old = next((mark for mark in self._marks[key] if mark in content), None)
@@ -223,26 +239,26 @@ class FileSystem(AgentSystem):
         new = new.encode()[: len(old.encode())].decode(errors="ignore")
         new += "." * (len(old.encode()) - len(new.encode()))
         self._marks[key].append(new)
-        return self._in_the_same_tick(key, path, content.replace(old, new, 1), now)
+        return self._in_the_same_tick(key, content.replace(old, new, 1), now)
 
-    def _renamed_over(self, key: str, path: Path, fresh: str, now: int) -> str:
-        draft = f"{key}.new"
-        self._save(draft, fresh, now + BETWEEN_SAVES_NS)
-        os.replace(self.root / draft, path)
+    def _renamed_over(self, key: str, fresh: str, now: int) -> str:
+        draft = f"{self._paths[key]}.new"
+        self._save(key, fresh, now + BETWEEN_SAVES_NS, draft)
+        os.replace(draft, self._paths[key])
         return fresh
 
-    def _truncated(self, key: str, path: Path, fresh: str, now: int) -> str | None:
-        if not path.stat().st_size:
+    def _truncated(self, key: str, fresh: str, now: int) -> str | None:
+        if not os.path.getsize(self._paths[key]):
             return None
         self._save(key, "", now + BETWEEN_SAVES_NS)
         return ""
 
-    def _renamed_away(self, key: str, path: Path, fresh: str, now: int) -> str:
-        os.replace(path, self.root / f"{key}.moved")
+    def _renamed_away(self, key: str, fresh: str, now: int) -> str:
+        os.replace(self._paths[key], f"{self._paths[key]}.moved")
         return ""
 
-    def _touched(self, key: str, path: Path, fresh: str, now: int) -> str:
-        os.utime(path, ns=(now + BETWEEN_SAVES_NS,) * 2)
+    def _touched(self, key: str, fresh: str, now: int) -> str:
+        os.utime(self._paths[key], ns=(now + BETWEEN_SAVES_NS,) * 2)
         return self._content(key)
 
     # -- which version something was made from --------------------------------------------------------------------------
@@ -284,7 +300,7 @@ def _text(part: str | bytes) -> str:
     return part if isinstance(part, str) else part.decode(errors="replace")
 
 
-_CHANGES: dict[str, Callable[[FileSystem, str, Path, str, int], str | None]] = {
+_CHANGES: dict[str, Callable[[FileSystem, str, str, int], str | None]] = {
     "older-time": FileSystem._older,
     "same-tick": FileSystem._in_the_same_tick,
     "same-tick-and-size": FileSystem._of_the_same_size,

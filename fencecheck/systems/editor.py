@@ -5,7 +5,7 @@ What differs between them is the stamp by which they know that the file is as th
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from fencecheck.integrations.files import FileSystem
 
@@ -20,7 +20,7 @@ class Editor(FileSystem):
     """Adds a line to the notes, if their stamp is what it was when it read them."""
 
     files = {NOTES: ""}
-    halt_exceptions = (*FileSystem.halt_exceptions, Changed)
+    halt_exceptions: ClassVar[tuple[type[BaseException], ...]] = (*FileSystem.halt_exceptions, Changed)
 
     def run(self) -> None:
         content, before = self.kit.read(NOTES, via=self.read_tool)

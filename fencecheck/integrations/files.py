@@ -123,7 +123,7 @@ class FileSystem(AgentSystem):
         self._saved_ns = dict.fromkeys(self.files, FIRST_SAVED_NS)
         self._seen: dict[str, dict[str, str]] = {path: {} for path in self.files}  # path to the versions that were there
         self._marks = {path: [mark for marks in about.marks for mark in marks] for path, about in self._contents.items()}
-        self._read: dict[str, str] = {}  # path to the version that was read last
+        self._known: dict[str, str] = {}  # path to the version that the agent read or wrote last
         for path, about in self._contents.items():
             self._begin_with(path, about.versions[0])
 
@@ -194,6 +194,7 @@ class FileSystem(AgentSystem):
         id = self.version(data)
         if id not in self._seen[key]:
             self._seen[key][id] = data.decode(errors="replace")
+            self._known[key] = id  # nobody else wrote it
         return id
 
     def change(self, key: str, how: str, value: Any) -> str | None:
@@ -214,6 +215,7 @@ class FileSystem(AgentSystem):
             os.close(file)
         os.utime(path, ns=(saved_ns, saved_ns))
         self._saved_ns[key] = saved_ns
+        self._seen[key][self.version(content)] = content
 
     def _last_saved(self, key: str) -> int:
         """When the file was saved last, be it gone by now."""
@@ -230,16 +232,19 @@ class FileSystem(AgentSystem):
         return fresh
 
     def _of_the_same_size(self, key: str, fresh: str, now: int) -> str | None:
-        """One unique text of the content is replaced by another of the same length. None where none is in it."""
+        """Each mark in the content is replaced by another one of the same length. None where there is none."""
         content = self._content(key)
-        old = next((mark for mark in self._marks[key] if mark in content), None)
-        new = next((mark for mark in self._marks[key] if mark in fresh), None)
-        if old is None or new is None:
+        old = [mark for mark in self._marks[key] if mark in content]
+        new = [mark for mark in self._marks[key] if mark in fresh]
+        if not old or not new:
             return None
-        new = new.encode()[: len(old.encode())].decode(errors="ignore")
-        new += "." * (len(old.encode()) - len(new.encode()))
-        self._marks[key].append(new)
-        return self._in_the_same_tick(key, content.replace(old, new, 1), now)
+        for i, mark in enumerate(old):
+            size = len(mark.encode())
+            kept = new[i % len(new)].encode()[:size].decode(errors="ignore")
+            cut = kept + "." * (size - len(kept.encode()))
+            self._marks[key].append(cut)
+            content = content.replace(mark, cut)
+        return self._in_the_same_tick(key, content, now)
 
     def _renamed_over(self, key: str, fresh: str, now: int) -> str:
         draft = f"{self._paths[key]}.new"
@@ -273,7 +278,7 @@ class FileSystem(AgentSystem):
                 id = self.version(part)
                 found = [id] if id in self._seen[key] else self._holding(key, _text(part))
                 if found:
-                    self._read[key] = found[-1]
+                    self._known[key] = found[-1]
                     return found[-1]
         head = self.true_head(key)
         return head if head is not None else (key, None)
@@ -281,14 +286,14 @@ class FileSystem(AgentSystem):
     def versions_in(self, args: Mapping[str, Any]) -> dict[str, list[str]]:
         """Which versions of each file what goes out was made from: those that hold a text which stands in it and in no other version.
 
-        Where no such text is in it, what was read last counts: there was nothing else to make it from.
+        Where no such text is in it, what the agent read or wrote last counts: there was nothing else to make it from.
         """
         texts = [_text(part) for part in parts(args) if isinstance(part, str | bytes)]
         if any(text.startswith(str(self.root)) for text in texts):
             raise BadInput("an argument is a path below root, which is another one in each process: give the path relative to root")
         whole = "\n".join(texts)
         found = {path: self._holding(path, whole) for path in self.files}
-        return {path: ids or [self._read[path]] for path, ids in found.items() if ids or path in self._read}
+        return {path: ids or [self._known[path]] for path, ids in found.items() if ids or path in self._known}
 
     def _holding(self, key: str, text: str) -> list[str]:
         """The versions that hold a mark which stands in `text`, in the order in which they were there."""

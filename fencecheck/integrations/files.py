@@ -93,6 +93,7 @@ class FileSystem(AgentSystem):
         faults.ToolRefused: PermissionError,
         faults.Fault: OSError,
     }
+    tools_can_halt = True
     cannot_happen: ClassVar[Mapping[str, str]] = dict.fromkeys(("outage", "restore", "missing-parent", "corrupt-parent"), LOCAL)
     root: Path
     _directory: Directory

@@ -41,7 +41,7 @@ def _effects(history: History, line: Timeline, into: Judgement) -> dict[str, int
     for i, entry in enumerate(history.entries):
         if type(entry) is not Act:
             continue
-        if entry.outcome in ("refused", "precondition-failed", "key-reused"):
+        if entry.outcome in ("refused", "precondition-failed", "key-reused", "halted"):
             into.refused += 1
         action = history.scenario.action(entry.action)
         if not entry.effect or action is None:

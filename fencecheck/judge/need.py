@@ -100,7 +100,7 @@ def _reason(
         return entry.key in keys and entry.version is not None and entry.version not in own.get(entry.key, ())
     if type(entry) is Fetch:
         return entry.answer != "ok" and entry.id in ids
-    return type(entry) is Act and entry.outcome != "done"
+    return type(entry) is Act and entry.outcome not in ("done", "halted")
 
 
 def _removed(history: History, id: str | None) -> bool:
@@ -122,5 +122,5 @@ def halting_agent(history: History) -> str:
 def any_failure(history: History, line: Timeline) -> bool:
     """Whether any agent met a failure: an answer, a fetch or a call of a tool."""
     return bool(line.failed) or any(
-        type(e) is Act and e.outcome not in ("done", "repeated", "precondition-failed") for e in history.entries
+        type(e) is Act and e.outcome not in ("done", "repeated", "precondition-failed", "halted") for e in history.entries
     )

@@ -254,6 +254,7 @@ _OUTCOMES = {
     "precondition-failed": "precondition failed, no effect",
     "repeated": "idempotency key used before, no second effect",
     "key-reused": "idempotency key used before with other arguments, no effect",
+    "halted": "halted inside its tool, no effect",
 }
 
 

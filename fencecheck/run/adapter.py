@@ -35,6 +35,8 @@ class AgentSystem:
         fault_exceptions: the kit's fault classes (`fencecheck.faults`) to the exceptions, or makers of them, that the system's own
             clients raise in their place.
         cannot_happen: kinds of event that make no sense for it, each with why; they are not sent, and a report says so.
+        tools_can_halt: whether its tools are part of what is tested, so that one of the halt exceptions out of an act's `via=` is a halt of the
+            system's own, needed or not, and no refusal by the outside.
         max_points: an episode with more points than this is `stuck`.
         timeout_s: longest real time in seconds that one wait of an episode may take where time is real, and that may pass between two
             points of a run; an episode that takes longer is `stuck`.
@@ -57,6 +59,7 @@ class AgentSystem:
     halt_exceptions: ClassVar[tuple[type[BaseException], ...]] = ()
     fault_exceptions: ClassVar[Mapping[type[BaseException], Any]] = {}
     cannot_happen: ClassVar[Mapping[str, str]] = {}
+    tools_can_halt: ClassVar[bool] = False
     max_points: ClassVar[int] = 2_000
     timeout_s: ClassVar[float] = 30.0
     kit: Kit

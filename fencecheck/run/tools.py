@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Generator, Hashable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -76,7 +77,8 @@ def _effect(landing: Landing, action: Action, entry: Act, via: Callable[[], Any]
     if via is not None:
 
         def failed() -> None:
-            entry.outcome = "refused"
+            system = landing.system
+            entry.outcome = "halted" if system.tools_can_halt and isinstance(sys.exception(), system.halt_exceptions) else "refused"
 
         reply = yield from landing.kit._call(via, failed)
     entry.effect, entry.outcome = True, "done"

@@ -193,7 +193,7 @@ class Player:
 
     def tool_fault(self, a: int, b: int, c: int, d: int) -> None:
         how = ("lost-reply", "refuse", "precondition-failed")[b % 3]
-        self.fault = "refused" if how == "refuse" else how
+        self.fault = ("halted" if c >= 9 else "refused") if how == "refuse" else how
         self.book.land(ToolFault(self.action(a).tool, how))  # type: ignore[arg-type]
 
     def restart(self, a: int, b: int, c: int, d: int) -> None:

@@ -57,7 +57,7 @@ def counts(history: History) -> dict[str, Any]:
         "replans": len(replans(history)),
         "needless_replans": len(needless_replans(history)),
         "duplicates": len(duplicates(history)),
-        "refused": sum(type(e) is Act and e.outcome in ("refused", "precondition-failed", "key-reused") for e in history.entries),
+        "refused": sum(type(e) is Act and e.outcome in ("refused", "precondition-failed", "key-reused", "halted") for e in history.entries),
         "misreported": sum(is_misreported(history, i, x) for i, x in pairs),
         "value_current": sum(is_value_current(history, i, x) for i, x in pairs),
         "omitted": sum(is_omitting(history, i) for i in effects(history)),
@@ -647,7 +647,7 @@ def is_reason(history: History, agent: str, derived_at: int | None, keys: set[st
     if is_by(entry, by, Fetch):
         made_of = lineage(history, history.entries[derived_at].id) if derived_at is not None else set()
         return entry.answer != "ok" and entry.id in made_of
-    return is_by(entry, by, Act) and entry.outcome != "done"
+    return is_by(entry, by, Act) and entry.outcome not in ("done", "halted")
 
 
 def is_needed(history: History, agent: str, derived_at: int | None, end: int, keys: set[str], rested_on: set[str]) -> bool:
@@ -715,7 +715,7 @@ def has_failure(history: History) -> bool:
             return True
         if type(e) is Fetch and e.answer != "ok":
             return True
-        if type(e) is Act and e.outcome not in ("done", "repeated", "precondition-failed"):
+        if type(e) is Act and e.outcome not in ("done", "repeated", "precondition-failed", "halted"):
             return True
     return False
 

@@ -1264,6 +1264,7 @@ CALLS_FOR_NOTHING = {
     "a record of another lineage was missing": lambda book, plan: book.fetch("x1", "missing"),
     "an empty memory": lambda book, plan: book.memory("a"),
     "an unfired replan event": lambda book, plan: book.replan_event(fired=False),
+    "a halt inside a tool that is part of it": lambda book, plan: book.act(plan=plan, outcome="halted"),
     "an act that was done": lambda book, plan: book.act(plan=plan),
     "the change was seen by what is made within an event": lambda book, plan: (book.update("a"), book.head("a", in_event=True)),
 }

@@ -440,7 +440,9 @@ def _refuse_attributes(name: str, probe: AgentSystem) -> None:
             raise BadInput(f"{name}: fault_exceptions must map {kind.__name__} to an exception or a maker of one, not to {own!r}")
     why = probe.cannot_happen
     if not hasattr(why, "items") or not all(kind in KINDS and why[kind] and isinstance(why[kind], str) for kind in why):
-        raise BadInput(f"{name}: cannot_happen must map kinds of event ({', '.join(KINDS)}) to why they make no sense for it, not be {why!r}")
+        raise BadInput(
+            f"{name}: cannot_happen must map kinds of event ({', '.join(KINDS)}) to why they make no sense for it, not be {why!r}"
+        )
     if not isinstance(probe.max_points, int) or probe.max_points < 1:
         raise BadInput(f"{name}: max_points must be a whole number from 1, not {probe.max_points!r}")
     if not isinstance(probe.timeout_s, int | float) or not probe.timeout_s > 0:

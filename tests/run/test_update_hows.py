@@ -10,7 +10,7 @@ from hypothesis import given
 from fencecheck import codec
 from fencecheck.errors import BadInput
 from fencecheck.history import Landed
-from fencecheck.interleaving import Event, Interleaving, Update, update_hows
+from fencecheck.interleaving import Event, Interleaving, ToolFault, Update, update_hows
 from fencecheck.judge import judge
 from fencecheck.model import Action, Scenario
 from fencecheck.report.words import Names, event_in_words
@@ -154,3 +154,26 @@ def test_a_system_without_the_hook_is_refused() -> None:
         BadInput, match=r"NoStore.*: its scenario has update_hows \(silent, .*\): define publish\(\), true_head\(\) and change"
     ):
         Runner(NoStore)
+
+
+@pytest.mark.parametrize(("own", "outcome", "code"), [(True, "halted-needless", ["needless-halt"]), (False, "halted-unverified", [])])
+def test_a_halt_inside_a_tool_that_is_part_of_the_system_is_judged_like_any_halt(own: bool, outcome: str, code: list[str]) -> None:
+    class InTheTool(Stamps):
+        tools_can_halt = own
+        halt_exceptions = (Fault, ValueError)
+
+        def run(self) -> None:
+            stamp, text = self.kit.read(ROW, via=lambda: self.row)
+            self.kit.act("send", {"text": text}, via=lambda: self.send(stamp))
+
+        def send(self, stamp: int) -> None:
+            if self.row is None or self.row[0] != stamp:
+                raise ValueError("the stamp is another")
+
+    with Runner(InTheTool) as runner:
+        judgement = judge(runner.run((), (Event(1, Update(ROW, "stamped")),)))
+        changed = judge(runner.run((), (Event(1, Update(ROW)),)))
+        refused = judge(runner.run((), (Event(1, ToolFault("send")),)))
+    assert (judgement.outcome, [finding.code for finding in judgement.findings], judgement.refused) == (outcome, code, 1)
+    assert (changed.outcome, changed.findings) == ("halted-changed" if own else "halted-unverified", [])
+    assert (refused.outcome, refused.findings) == ("halted-unverified", [])

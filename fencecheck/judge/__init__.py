@@ -5,6 +5,8 @@ The rules are stated in ARCHITECTURE.md, "The judge, exactly"; a slow second jud
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from fencecheck.history import Act, Ended, History
 from fencecheck.judge.effects import judge_effect
 from fencecheck.judge.levels import ALWAYS_FAIL, FINDINGS, LEVELS, Level, counts_at
@@ -28,7 +30,7 @@ def judge(history: History) -> Judgement:
     into = Judgement("completed", [])
     effects = _effects(history, line, into)
     _replans(history, line, into)
-    _end(history, line, set(effects), into)
+    _end(history, line, effects.keys(), into)
     if len(into.findings) > 1:
         into.findings.sort(key=lambda finding: finding.at)
     into.recovered = into.outcome == "completed" and into.replans > 0
@@ -38,9 +40,8 @@ def judge(history: History) -> Judgement:
 def _effects(history: History, line: Timeline, into: Judgement) -> dict[str, int]:
     """Judges each effect; returns how many each action had."""
     counts: dict[str, int] = {}
-    for i, entry in enumerate(history.entries):
-        if type(entry) is not Act:
-            continue
+    for i in line.acts:
+        entry: Act = history.entries[i]  # type: ignore[assignment]
         if entry.outcome in ("refused", "precondition-failed", "key-reused", "halted"):
             into.refused += 1
         action = history.scenario.action(entry.action)
@@ -61,17 +62,17 @@ def _replans(history: History, line: Timeline, into: Judgement) -> None:
     for agent, at in line.unbounded:
         message = f"{agent} replanned {line.most + 1} times for one action; allowed is {line.most}."
         into.findings.append(Finding("unbounded-replan", at[-1], None, at, message))
-    if any(action.by_arguments for action in history.scenario.actions):
-        return  # nobody knows what the new plan is for
-    stake = at_stake(history, set()) if line.replans else None
+    if not line.replans or any(action.by_arguments for action in history.scenario.actions):
+        return  # there the keys of the new plan are not known
+    stake = at_stake(history, ())
     for replan in line.replans:
-        if stake is not None and not needed(history, line, replan.agent, replan.left, replan.at, stake):
+        if not needed(history, line, replan.agent, replan.left, replan.at, stake):
             into.needless_replans += 1
             message = f"{replan.agent} replanned though nothing that it depends on had changed or failed."
             into.findings.append(Finding("needless-replan", replan.at, None, (replan.at,), message))
 
 
-def _end(history: History, line: Timeline, done: set[str], into: Judgement) -> None:
+def _end(history: History, line: Timeline, done: Collection[str], into: Judgement) -> None:
     ended, last = history.ended, len(history.entries) - 1
     into.outcome = _outcome(history, line, done, ended, into, last)
     if ended.how == "stuck":
@@ -82,7 +83,7 @@ def _end(history: History, line: Timeline, done: set[str], into: Judgement) -> N
         into.findings.append(Finding("crash", last, None, (last,), message))
 
 
-def _outcome(history: History, line: Timeline, done: set[str], ended: Ended, into: Judgement, last: int) -> EpisodeOutcome:
+def _outcome(history: History, line: Timeline, done: Collection[str], ended: Ended, into: Judgement, last: int) -> EpisodeOutcome:
     if ended.how == "stuck":
         return "stuck"
     if ended.how == "crashed":

@@ -21,48 +21,66 @@ class Window:
         fetches: record id to the index of the agent's last fetch of it in the window.
     """
 
-    __slots__ = ("end", "fetches", "good", "last", "mark", "start")
+    __slots__ = ("_agent", "_answers", "_history", "_line", "end", "mark", "start")
 
     def __init__(self, history: History, line: Timeline, at: int, effect: Act, declared: tuple[str, ...], evidence: Evidence) -> None:
+        self._history, self._line, self._agent = history, line, effect.agent
+        self._answers: Answers | None = None
         self.mark: int | None = None
-        self.last: dict[str, int] = {}
-        self.good: dict[str, int] = {}
-        self.fetches: dict[str, int] = {}
         self.end = at
         planned = _planning_point(history, line, at, effect, declared, evidence)
         entries, agent, i = history.entries, effect.agent, at - 1
         while i >= 0:
             entry = entries[i]
             kind = type(entry)
-            if kind is Landed:
-                if _restarts(entry, agent):
-                    break
-            elif kind in _OF_AN_AGENT and entry.agent == agent:  # type: ignore[union-attr]
-                if kind is Act or kind is Pause:
-                    break
-                if kind is Validated:
+            if kind in _BOUNDS:
+                if kind is Landed:
+                    if _restarts(entry, agent):
+                        break
+                elif entry.agent == agent:  # type: ignore[union-attr]
+                    if kind is not Validated:
+                        break
                     if self.mark is None and covered(declared, entry.keys):  # type: ignore[union-attr]
-                        self._end_at(i)
-                elif not entry.in_event:  # type: ignore[union-attr]
-                    self._note(i, entry, line)  # type: ignore[arg-type]
+                        self.mark = self.end = i
             if i == planned:
                 break
             i -= 1
         self.start = i
 
-    def _note(self, i: int, entry: Read | Head | Fetch, line: Timeline) -> None:
-        if isinstance(entry, Fetch):
-            self.fetches.setdefault(entry.id, i)
-            return
-        self.last.setdefault(entry.key, i)
-        if i not in line.failed:
-            self.good.setdefault(entry.key, i)
+    @property
+    def last(self) -> dict[str, int]:
+        return self._given()[0]
 
-    def _end_at(self, mark: int) -> None:
-        self.mark = self.end = mark
-        self.last, self.good, self.fetches = {}, {}, {}
+    @property
+    def good(self) -> dict[str, int]:
+        return self._given()[1]
+
+    @property
+    def fetches(self) -> dict[str, int]:
+        return self._given()[2]
+
+    def _given(self) -> Answers:
+        """What the agent was answered in the window: looked up only where something changed or failed."""
+        if self._answers is None:
+            last, good, fetches = self._answers = {}, {}, {}
+            entries, failed = self._history.entries, self._line.failed
+            for i in range(self.end - 1, max(self.start, 0) - 1, -1):
+                entry = entries[i]
+                kind = type(entry)
+                if kind not in _ANSWERS or entry.agent != self._agent or entry.in_event:  # type: ignore[union-attr]
+                    continue
+                if kind is Fetch:
+                    fetches.setdefault(entry.id, i)  # type: ignore[union-attr]
+                    continue
+                last.setdefault(entry.key, i)  # type: ignore[union-attr]
+                if i not in failed:
+                    good.setdefault(entry.key, i)  # type: ignore[union-attr]
+        return self._answers
 
 
+Answers = tuple[dict[str, int], dict[str, int], dict[str, int]]
+_BOUNDS = frozenset({Landed, Validated, Act, Pause})
+_ANSWERS = frozenset({Read, Head, Fetch})
 _OF_AN_AGENT = frozenset({Validated, Read, Head, Fetch, Act, Pause})
 
 

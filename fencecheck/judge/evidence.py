@@ -132,7 +132,7 @@ class Evidence:
             found = [id for id in ids if not (record := records[id]).removed and _is_among(record.value, sent, ())]
         if not found:
             return ()
-        if any(type(records[id].value) in _WEAK for id in found):
+        if not _WEAK.isdisjoint([type(records[id].value) for id in found]):
             found = [
                 id for id in found if _is_among(records[id].value, sent) and not (shown_otherwise and type(records[id].value) in _WEAK)
             ]

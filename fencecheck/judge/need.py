@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import NamedTuple
 
 from fencecheck.history import Act, Fetch, Halted, Head, History, Landed, Memory, Read, is_point
@@ -24,7 +25,7 @@ class Stake(NamedTuple):
     perhaps: tuple[str, ...]
 
 
-def at_stake(history: History, done: set[str]) -> Stake:
+def at_stake(history: History, done: Collection[str]) -> Stake:
     """What the actions that are not `done` depend on."""
     left = [action for action in history.scenario.actions if action.name not in done]
     keys: dict[bool, dict[str, None]] = {False: {}, True: {}}

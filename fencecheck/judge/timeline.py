@@ -50,6 +50,7 @@ class Timeline:
     Attributes:
         failed: indices of answers that are failures or malformed, or older than what the agent was served before.
         derived: record id to the index of its derive.
+        acts: indices of the calls of a tool.
         planners: the agents that derived anything.
         replans: in order.
         unbounded: each agent that replanned more often than allowed, with the indices of the derives, the one too many last.
@@ -57,8 +58,8 @@ class Timeline:
     """
 
     __slots__ = (
-        "_commits", "_history", "_keys", "_lineages", "_planners", "_seen", "derived", "failed", "most", "planners", "replans", "unbounded",
-        "wrote",
+        "_commits", "_history", "_keys", "_lineages", "_planners", "_seen", "acts", "derived", "failed", "most", "planners", "replans",
+        "unbounded", "wrote",
     )  # fmt: skip
 
     def __init__(self, history: History) -> None:
@@ -71,6 +72,7 @@ class Timeline:
         self.failed: set[int] = set()
         self.planners = {entry.agent for entry in history.entries if type(entry) is Derive and not entry.in_event}
         self.derived: dict[str, int] = {}
+        self.acts: list[int] = []
         self.replans: list[Replanning] = []
         self.unbounded: list[tuple[str, tuple[int, ...]]] = []
         self.wrote: dict[tuple[str, str], list[str]] = {}
@@ -171,6 +173,7 @@ class Timeline:
         self._planners[entry.agent] = planner  # last in order, as it derived last
 
     def _act(self, i: int, entry: Act) -> None:
+        self.acts.append(i)
         planner = self._held(entry.agent)
         if planner is not None:
             planner.begin()

@@ -79,7 +79,7 @@ class AioPorts:
     ) -> Any:
         """As `Kit.act`."""
         agent = await self._enter("act", action)
-        return await self._drive(tools.call(self._kit._landing, agent, action, args, plan, basis, expect, idempotency_key, via))
+        return await self._drive(tools.call(self._kit._landing, agent, action, args, (plan, basis, expect, idempotency_key), via))
 
     async def pause(self, label: str = "") -> None:
         """As `Kit.pause`."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, nullcontext
 from typing import Any, NamedTuple
 
 from msgspec.structs import replace
@@ -207,13 +208,8 @@ class Runner:
         line = kit._line = None if self._runtime is None else self._runtime.line(kit)
         kit._next = landing.next_stop()
         episode = self._episode if self._runtime is None else self._awaited_episode
-        depth = sys.get_coroutine_origin_tracking_depth()
-        if lines:
-            sys.set_coroutine_origin_tracking_depth(max(depth, 1))
-        try:
+        with _origins() if lines else _NOTHING:
             ended = episode(instance, kit, landing)
-        finally:
-            sys.set_coroutine_origin_tracking_depth(depth)
         log.append(ended)
         kit._close()
         history = History(world.prepared.scenario, log, world.records, world.versions, dropped, self.own_store, noted or {})
@@ -364,7 +360,7 @@ class Runner:
         return CouldNotRun(f"{self.name}: {where} failed: {said(error)}{f' ({at})' if at else ''}")
 
     def _refuse_coroutine(self, method: str, answer: Any) -> None:
-        if inspect.iscoroutine(answer):
+        if answer is not None and inspect.iscoroutine(answer):
             answer.close()
             raise CouldNotRun(
                 f"{self.name}: {method}() returned a coroutine but its runtime is 'sync', so it would never run: set runtime = 'asyncio' or 'trio'"
@@ -379,6 +375,20 @@ def simulate(system: SystemLike, interleaving: Interleaving) -> History:
     """
     with Runner(system, interleaving.scenario, of_interleaving=True) as runner:
         return runner.run(interleaving.dropped, interleaving.events)
+
+
+@contextmanager
+def _origins() -> Iterator[None]:
+    """A coroutine inside notes where it was made."""
+    depth = sys.get_coroutine_origin_tracking_depth()
+    sys.set_coroutine_origin_tracking_depth(max(depth, 1))
+    try:
+        yield
+    finally:
+        sys.set_coroutine_origin_tracking_depth(depth)
+
+
+_NOTHING = nullcontext()
 
 
 async def _maybe(answer: Any) -> Any:

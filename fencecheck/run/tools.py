@@ -16,23 +16,41 @@ from fencecheck.run.world import snapshot
 if TYPE_CHECKING:
     from fencecheck.run.landing import Landing
 
+Shown = tuple[Any, Any, Any, str | None]
+"""The plan, the basis, what the tool is to expect, and the idempotency key, as the system gave them."""
+_DONE = {"status": "done"}
 
-def call(
-    landing: Landing,
-    agent: str,
-    name: str,
-    args: Any,
-    plan: Any,
-    basis: Any,
-    expect: Any,
-    idempotency_key: str | None,
-    via: Callable[[], Any] | None,
-) -> Generator[Any, Any, Any]:
+
+def call(landing: Landing, agent: str, name: str, args: Any, shown: Shown, via: Callable[[], Any] | None) -> Generator[Any, Any, Any]:
     """Carries out the port `act`, as steps for a driver. Arguments as for `Kit.act`."""
+    entry, action, fault = _begun(landing, agent, name, args, shown)
+    if entry.outcome == "repeated" or via is None:
+        return _ended(landing, action, entry, fault, _DONE)
+
+    def failed() -> None:
+        system = landing.system
+        entry.outcome = "halted" if system.tools_can_halt and isinstance(sys.exception(), system.halt_exceptions) else "refused"
+
+    reply = yield from landing.kit._call(via, failed)
+    if landing.own_store and not entry.in_event:
+        entry.effect, entry.outcome = True, "done"
+        yield from landing.observe(agent)
+    return _ended(landing, action, entry, fault, reply)
+
+
+def call_ours(landing: Landing, agent: str, name: str, args: Any, shown: Shown) -> Any:
+    """The same for the kit's own tool, which nobody has to wait for."""
+    entry, action, fault = _begun(landing, agent, name, args, shown)
+    return _ended(landing, action, entry, fault, _DONE)
+
+
+def _begun(landing: Landing, agent: str, name: str, args: Any, shown: Shown) -> tuple[Act, Action, str | None]:
+    """The call, logged without effect, and the fault that it meets. Raises where nothing is done."""
     action, world = landing.action(name), landing.world
+    plan, basis, expect, key = shown
     sent = _sent(landing, name, args)
     carried_out = _carried_out(landing, name, plan)
-    entry = Act(agent, name, sent, carried_out, _versions(landing, basis), _versions(landing, expect), idempotency_key, effect=False)
+    entry = Act(agent, name, sent, carried_out, _versions(landing, basis), _versions(landing, expect), key, effect=False)
     entry.in_event = landing.kit._in_event
     if action.keys_of is not None:
         entry.depends_on, entry.declared = action.true_keys(sent), action.declared_keys(sent)
@@ -40,14 +58,26 @@ def call(
         entry.versions = _recognised(landing, landing.asked("versions_in", sent))
     landing.log.append(entry)
     fault = world.tool_faults.pop(action.tool, None) if world.tool_faults else None
-    refusal = _refusal(landing, action, entry, fault)
-    if refusal is not None:
-        raise landing.kit._raise_as(refusal)
-    used = world.replies.get((action.tool, idempotency_key)) if idempotency_key is not None else None
-    if used is not None:
-        entry.outcome, reply = "repeated", used[1]
+    if fault is not None or expect or key is not None:
+        refusal = _refusal(landing, action, entry, fault)
+        if refusal is not None:
+            raise landing.kit._raise_as(refusal)
+        if (action.tool, key) in world.replies:
+            entry.outcome = "repeated"
+    return entry, action, fault
+
+
+def _ended(landing: Landing, action: Action, entry: Act, fault: str | None, reply: Any) -> Any:
+    """The effect, unless there was one for this idempotency key, and the reply."""
+    world, key = landing.world, entry.idempotency_key
+    if entry.outcome == "repeated":
+        assert key is not None
+        reply = world.replies[action.tool, key][1]
     else:
-        reply = yield from _effect(landing, action, entry, via)
+        reply = dict(reply) if reply is _DONE else reply
+        _effect(landing, action, entry)
+        if key is not None:
+            world.replies[action.tool, key] = (entry.args, reply)
     if fault == "lost-reply":
         entry.outcome = "lost-reply"
         raise landing.kit._raise_as(faults.ReplyLost(f"{action.tool} did its work and the reply was lost"))
@@ -71,29 +101,16 @@ def _refusal(landing: Landing, action: Action, entry: Act, fault: str | None) ->
     return None
 
 
-def _effect(landing: Landing, action: Action, entry: Act, via: Callable[[], Any] | None) -> Generator[Any, Any, Any]:
-    world = landing.world
-    reply: Any = {"status": "done"}
-    if via is not None:
-
-        def failed() -> None:
-            system = landing.system
-            entry.outcome = "halted" if system.tools_can_halt and isinstance(sys.exception(), system.halt_exceptions) else "refused"
-
-        reply = yield from landing.kit._call(via, failed)
+def _effect(landing: Landing, action: Action, entry: Act) -> None:
     entry.effect, entry.outcome = True, "done"
-    if action.writes and not landing.own_store:
-        wrote = []
-        for key in action.writes:
-            id = world.commit(key, world.fresh_value(key)).id
-            world.memory[entry.agent, key] = id
-            wrote.append(id)
-        entry.wrote = tuple(wrote)
-    if landing.own_store and not entry.in_event:
-        yield from landing.observe(entry.agent)
-    if entry.idempotency_key is not None:
-        world.replies[action.tool, entry.idempotency_key] = (entry.args, reply)
-    return reply
+    if not action.writes or landing.own_store:
+        return
+    world, wrote = landing.world, []
+    for key in action.writes:
+        id = world.commit(key, world.fresh_value(key)).id
+        world.memory[entry.agent, key] = id
+        wrote.append(id)
+    entry.wrote = tuple(wrote)
 
 
 def _sent(landing: Landing, name: str, args: Any) -> dict[str, Any]:

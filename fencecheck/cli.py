@@ -360,9 +360,13 @@ def systems() -> None:
     from fencecheck import mutants
     from fencecheck import systems as compared
 
-    for title, package in (("Compared systems", compared), ("Known-bad fences", mutants)):
+    for title, listed in (
+        ("Compared systems", compared.ALL),
+        ("Coding agents, on real files", compared.ON_FILES),
+        ("Known-bad fences", mutants.ALL),
+    ):
         _echo(f"{title}:")
-        for name, system in package.ALL.items():
+        for name, system in listed.items():
             _echo(f"  {name:<26} {(system.__doc__ or '').strip().splitlines()[0]}")
     _exit()
 

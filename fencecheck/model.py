@@ -204,6 +204,8 @@ class Scenario(Struct, metaclass=_Named, frozen=True, repr_omit_defaults=True, f
         agents: the agents of the system; the first is the one that runs unless the system says otherwise.
         tasks: names of the plans that a `Replan` event can ask for.
         depth: generations between a plan and the versions that it rests on. Only systems that take a generated scenario look at it.
+        update_hows: further ways in which a key is updated, besides `fresh`, `earlier` and `removed`: name to what a report says of it, which
+            follows "commits r2, " or "leaves r1 as it is, ". For a system with its own store, whose `change(key, how, value)` carries them out.
 
     Raises:
         BadInput: two owners hold one key, an action names a key that nobody owns, a value is that of the version before, or a list that must
@@ -217,6 +219,7 @@ class Scenario(Struct, metaclass=_Named, frozen=True, repr_omit_defaults=True, f
     agents: tuple[str, ...] = ("agent",)
     tasks: tuple[str, ...] = ("task",)
     depth: int = 1
+    update_hows: dict[str, str] = {}
 
     if TYPE_CHECKING:
 
@@ -228,10 +231,11 @@ class Scenario(Struct, metaclass=_Named, frozen=True, repr_omit_defaults=True, f
             agents: Iterable[str] = ("agent",),
             tasks: Iterable[str] = ("task",),
             depth: int = 1,
+            update_hows: Mapping[str, str] = {},
         ) -> None: ...
 
     def __post_init__(self) -> None:
-        for field in ("owners", "values"):
+        for field in ("owners", "values", "update_hows"):
             if not isinstance(getattr(self, field), Mapping):
                 raise BadInput(f"{field} of a scenario is a mapping, not {getattr(self, field)!r}: {field}={{{_EXAMPLES[field]}}}")
         _texts("owners of a scenario", "names", self.owners)
@@ -241,6 +245,7 @@ class Scenario(Struct, metaclass=_Named, frozen=True, repr_omit_defaults=True, f
         force_setattr(self, "values", {k: tuple(v) if isinstance(v, list) else v for k, v in self.values.items()})
         for field in ("agents", "tasks"):
             force_setattr(self, field, _texts(f"{field} of a scenario", "names", getattr(self, field)))
+        force_setattr(self, "update_hows", dict(self.update_hows))
         if isinstance(self.actions, str | Action) or not isinstance(self.actions, Iterable):
             raise BadInput(f"actions of a scenario is a list of actions, not {self.actions!r}: actions=[{_EXAMPLES['actions']}]")
         force_setattr(self, "actions", tuple(self.actions))
@@ -296,6 +301,7 @@ _EXAMPLES = {
     "owners": "'orders': ['order/42/address']",
     "values": "'order/42/address': ['Tokyo', 'Osaka']",
     "actions": "Action('ship', depends_on=[...])",
+    "update_hows": "'same-tick': 'within one tick of the clock'",
 }
 """What each field of a scenario may look like, for the sentences that refuse something else."""
 
@@ -306,6 +312,10 @@ def _check_scenario(scenario: Scenario) -> None:
     for action in scenario.actions:
         if not isinstance(action, Action):
             raise BadInput(f"actions of a scenario is a list of actions, and holds {action!r}: actions=[{_EXAMPLES['actions']}]")
+    if not all(isinstance(text, str) and text for how in scenario.update_hows.items() for text in how):
+        raise BadInput(
+            f"update_hows of a scenario maps names to what a report says, both texts: update_hows={{{_EXAMPLES['update_hows']}}}"
+        )
     if not scenario.agents or not scenario.tasks:
         raise BadInput("a scenario needs at least one agent and one task")
     if type(scenario.depth) is not int or scenario.depth < 1:

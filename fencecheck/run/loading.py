@@ -58,7 +58,7 @@ def built_in() -> dict[str, type[AgentSystem]]:
     found: dict[str, type[AgentSystem]] = {}
     for package in BUILT_IN:
         module = importlib.import_module(f"fencecheck.{package}")
-        found |= module.ALL
+        found |= module.ALL | getattr(module, "ON_FILES", {})
     return found
 
 

@@ -81,6 +81,9 @@ class Runner:
         self.runtime_name = self._probe.runtime
         self.scenario = _concrete(own or scenario or _default_world())
         self.own_store = has_own_store(self._probe)
+        if self.scenario.update_hows and not (self.own_store and callable(getattr(self._probe, "change", None))):
+            hows = ", ".join(self.scenario.update_hows)
+            raise BadInput(f"{self.name}: its scenario has update_hows ({hows}): define publish(), true_head() and change(key, how, value)")
         self.missing = missing_hooks(self._probe)
         self.kinds = tuple(kind for kind in KINDS if kind not in self.missing)
         self.drops = True
@@ -470,6 +473,11 @@ def _refuse_attributes(name: str, probe: AgentSystem) -> None:
     for kind, own in kinds.items():
         if not callable(own) and not isinstance(own, BaseException):
             raise BadInput(f"{name}: fault_exceptions must map {kind.__name__} to an exception or a maker of one, not to {own!r}")
+    why = probe.cannot_happen
+    if not hasattr(why, "items") or not all(kind in KINDS and why[kind] and isinstance(why[kind], str) for kind in why):
+        raise BadInput(
+            f"{name}: cannot_happen must map kinds of event ({', '.join(KINDS)}) to why they make no sense for it, not be {why!r}"
+        )
     if not isinstance(probe.max_points, int) or probe.max_points < 1:
         raise BadInput(f"{name}: max_points must be a whole number from 1, not {probe.max_points!r}")
     if not isinstance(probe.timeout_s, int | float) or not probe.timeout_s > 0:

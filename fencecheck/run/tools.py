@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Generator, Hashable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -27,9 +28,14 @@ def call(landing: Landing, agent: str, name: str, args: Any, shown: Shown, via: 
         return _ended(landing, action, entry, fault, _DONE)
 
     def failed() -> None:
-        entry.outcome = "refused"
+        system = landing.system
+        entry.outcome = "halted" if system.tools_can_halt and isinstance(sys.exception(), system.halt_exceptions) else "refused"
 
-    return _ended(landing, action, entry, fault, (yield from landing.kit._call(via, failed)))
+    reply = yield from landing.kit._call(via, failed)
+    if landing.own_store and not entry.in_event:
+        entry.effect, entry.outcome = True, "done"
+        yield from landing.observe(agent)
+    return _ended(landing, action, entry, fault, reply)
 
 
 def call_ours(landing: Landing, agent: str, name: str, args: Any, shown: Shown) -> Any:

@@ -19,7 +19,6 @@ from fencecheck.interleaving import (
     OUTAGE_HOWS,
     TOOL_HOWS,
     TURNS,
-    UPDATE_HOWS,
     Advance,
     CorruptParent,
     Deliver,
@@ -34,6 +33,7 @@ from fencecheck.interleaving import (
     Update,
     What,
     kind_of,
+    update_hows,
 )
 from fencecheck.model import Scenario
 
@@ -185,7 +185,7 @@ def every(scenario: Scenario, kinds: Iterable[str], places: int, assume_broken: 
     tools = tuple(dict.fromkeys(action.tool for action in scenario.actions))
     ancestors = range(places)
     found: list[What] = []
-    found += [Update(key, how) for key in keys for how in UPDATE_HOWS]
+    found += [Update(key, how) for key in keys for how in update_hows(scenario)]
     found += [Deliver(key) for key in keys]
     found += [*(Switch(lane) for lane in range(tasks)), *([Advance()] if tasks else [])]
     found += [Outage(owner, how) for owner in owners for how in hows]

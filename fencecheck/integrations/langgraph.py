@@ -35,7 +35,8 @@ from fencecheck.run.kit import Kit
 
 __all__ = ["FenceState", "GraphSystem", "NoAnswer", "fence_node"]
 
-Steps = Generator[tuple[str, Any], Any, None]
+Step = tuple[str, Any]
+"""What the graph or the person is to be asked: `call` the graph, its `state`, a `pause`, or to `ask` the person."""
 
 
 class GraphSystem(AgentSystem):
@@ -214,6 +215,7 @@ class GraphSystem(AgentSystem):
         self.acting = frozenset(action.name for action in kit.scenario.actions)
         self.halted: str | None = None  # why the last fence halted
         self.plan: Record | None = None  # the last that was written
+        self._begun = False
         self._asked: tuple[Any, ...] | None = None  # what a person was asked, who remembers it over a restart
         self._saver = InMemorySaver() if self.saver == "memory" else self.worker.opened
 
@@ -231,7 +233,7 @@ class GraphSystem(AgentSystem):
         self.halted = None
         if self.durable:
             return None
-        self._asked = None
+        self._asked, self._begun = None, False
         if self.saver == "memory":
             self._saver = InMemorySaver()
             return None
@@ -245,42 +247,42 @@ class GraphSystem(AgentSystem):
         graph, config = self._built()
         steps = self._steps()
         with self._running():
-            what, about = next(steps)
-            while True:
-                if what == "call":
-                    answer = graph.invoke(about, config, context=self.context(), durability=self.durability)
-                elif what == "state":
-                    answer = graph.get_state(config)
-                elif what == "pause":
-                    with self.as_agent(about[0]):
-                        answer = self.kit.pause(about[1])
-                else:
-                    answer = self.resume(about)
-                try:
-                    what, about = steps.send(answer)
-                except StopIteration:
-                    return
+            step: Step | None = next(steps)
+            while step is not None:
+                step = _next(steps, self._taken(step, graph, config))
 
     async def _run_awaited(self) -> None:
         graph, config = self._built()
         steps = self._steps()
         with self._running():
-            what, about = next(steps)
-            while True:
-                if what == "call":
-                    answer = await graph.ainvoke(about, config, context=self.context(), durability=self.durability)
-                elif what == "state":
-                    answer = await graph.aget_state(config)
-                elif what == "pause":
-                    with self.as_agent(about[0]):
-                        answer = await self.kit.aio.pause(about[1])
-                else:
-                    answer = self.resume(about)
-                    answer = await answer if inspect.isawaitable(answer) else answer
-                try:
-                    what, about = steps.send(answer)
-                except StopIteration:
-                    return
+            step: Step | None = next(steps)
+            while step is not None:
+                step = _next(steps, await self._awaited(step, graph, config))
+
+    def _taken(self, step: Step, graph: Any, config: Any) -> Any:
+        what, about = step
+        if what == "call":
+            return graph.invoke(about, config, context=self.context(), durability=self.durability)
+        if what == "state":
+            return graph.get_state(config)
+        if what == "ask":
+            return self.resume(about)
+        with self.as_agent(about[0]):
+            self.kit.pause(about[1])
+        return None
+
+    async def _awaited(self, step: Step, graph: Any, config: Any) -> Any:
+        what, about = step
+        if what == "call":
+            return await graph.ainvoke(about, config, context=self.context(), durability=self.durability)
+        if what == "state":
+            return await graph.aget_state(config)
+        if what == "ask":
+            answer = self.resume(about)
+            return await answer if inspect.isawaitable(answer) else answer
+        with self.as_agent(about[0]):
+            await self.kit.aio.pause(about[1])
+        return None
 
     @contextmanager
     def _running(self) -> Iterator[None]:
@@ -296,7 +298,7 @@ class GraphSystem(AgentSystem):
         graph = self.graph()
         if not all(callable(getattr(graph, method, None)) for method in ("invoke", "ainvoke", "get_state")):
             raise BadInput(f"{name_of(self)}: graph() must return a compiled graph, not {graph!r}: write builder.compile(...)")
-        if graph.checkpointer is None:
+        if getattr(graph, "checkpointer", None) in (None, False):
             graph = graph.copy(update={"checkpointer": self.checkpointer()})
         own = self.config()
         config: dict[str, Any] = {} if self.runtime != "sync" else {"max_concurrency": 1}
@@ -305,10 +307,12 @@ class GraphSystem(AgentSystem):
             config["callbacks"] = [*own.get("callbacks", ()), watch(self)]
         return graph, config
 
-    def _steps(self) -> Steps:
+    def _steps(self) -> Generator[Step, Any, None]:
         """What is asked of the graph and of the person, in order; the sync and the async run carry it out."""
         given: Any = None
-        if self._asked is None:
+        if not self._begun:
+            self._begun, given = True, self.start()
+        elif self._asked is None:
             snapshot = yield "state", None
             if snapshot.created_at is None:
                 given = self.start()
@@ -318,16 +322,15 @@ class GraphSystem(AgentSystem):
             if self._asked is None:
                 yield "call", given
                 snapshot = yield "state", None
-                self._asked = tuple(snapshot.tasks) if snapshot.next else ()
-                if not self._asked:
-                    self._asked = None
+                if not snapshot.next:
                     if self.halted:
                         self.kit.halted(self.halted)
                     return
+                self._asked = tuple(snapshot.tasks)
             given = yield from self._wait(self._asked)
             self._asked = None
 
-    def _wait(self, tasks: tuple[Any, ...]) -> Generator[tuple[str, Any], Any, Any]:
+    def _wait(self, tasks: tuple[Any, ...]) -> Generator[Step, Any, Any]:
         """The person is asked: what the graph is called with then."""
         questions = [(task.name, interrupt) for task in tasks for interrupt in task.interrupts]
         if not questions:
@@ -351,6 +354,14 @@ class GraphSystem(AgentSystem):
         kept = self.kit.declared(action)
         dropped = {key for key in declares.declared_keys() if key not in kept}
         return tuple(key for key in keys if key not in dropped)
+
+
+def _next(steps: Generator[Step, Any, None], answer: Any) -> Step | None:
+    """The step after `answer`, or None at the end."""
+    try:
+        return steps.send(answer)
+    except StopIteration:
+        return None
 
 
 def sqlite_saver(path: Path, *, awaited: bool) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, TypedDict
 
 from langgraph.graph import END
@@ -155,7 +156,7 @@ class _Fence:
         self.depends_on = depends_on if callable(depends_on) else tuple(depends_on)
         self.replan, self.then, self.halt = ways
         limited = timeout_s is not None and "timeout" in _parameters(head)
-        self._head = (lambda key: head(key, timeout=timeout_s)) if limited else head
+        self._head: Callable[[str], Any] = partial(head, timeout=timeout_s) if limited else head
         self._timeout_s = timeout_s
         self._made: tuple[Any, Any] | None = None
 

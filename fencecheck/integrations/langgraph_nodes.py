@@ -45,7 +45,6 @@ class _Nodes:
         """The node that this run was, or None."""
         return self.open.pop(run_id, ("", None))[1]
 
-
     def planned(self, node: str, outputs: Any) -> tuple[Any, list[Any]] | None:
         """The plan that a node that plans has made, with its parents, or None."""
         entry = self.system.plans.get(node)
@@ -53,7 +52,9 @@ class _Nodes:
             return None
         made_from = outputs.get(entry)
         if not isinstance(made_from, Mapping):
-            raise BadInput(f"{name_of(self.system)}: plans names {entry!r} of the node {node!r}, which returned no mapping of key to version there")
+            raise BadInput(
+                f"{name_of(self.system)}: plans names {entry!r} of the node {node!r}, which returned no mapping of key to version there"
+            )
         value = {name: value for name, value in outputs.items() if name != entry}
         return value, list(made_from.items() if self.system.own_store else made_from.values())
 

@@ -373,10 +373,12 @@ def sqlite_saver(path: Path, *, awaited: bool) -> Any:
     """
     from langgraph.checkpoint.sqlite import SqliteSaver
 
-    connection = sqlite3.connect(path, check_same_thread=False)
-    connection.execute("PRAGMA synchronous=OFF")  # power cuts are not what is tested
-    if not awaited:
-        return SqliteSaver(connection)
     from fencecheck.integrations.langgraph_saver import AwaitedSqliteSaver
 
-    return AwaitedSqliteSaver(connection)
+    connection = sqlite3.connect(path, check_same_thread=False)
+    made = (AwaitedSqliteSaver if awaited else SqliteSaver)(connection)
+    made.setup()
+    # nobody else opens the file, and power cuts are not what is tested: an eighth of an episode's time
+    for setting in ("synchronous=OFF", "locking_mode=EXCLUSIVE", "journal_mode=MEMORY"):
+        connection.execute(f"PRAGMA {setting}")
+    return made

@@ -10,14 +10,16 @@ What of LangGraph is used is public: `invoke` and `ainvoke` with callbacks in th
 from __future__ import annotations
 
 import asyncio
+import gc
 import inspect
 import sqlite3
 import tempfile
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
+from langchain_core.tools import BaseTool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.config import get_config
 from langgraph.types import Command, Interrupt
@@ -27,7 +29,7 @@ from fencecheck.errors import BadInput
 from fencecheck.fence import Halt
 from fencecheck.integrations.langgraph_fence import FenceState, fence_node
 from fencecheck.integrations.langgraph_nodes import node_of, watch
-from fencecheck.integrations.langgraph_ports import EPISODE, Keys, NoAnswer, port
+from fencecheck.integrations.langgraph_ports import EPISODE, Keys, NoAnswer, in_place, port
 from fencecheck.model import Record
 from fencecheck.run.adapter import AgentSystem, has_own_store, name_of
 from fencecheck.run.faults import MALFORMED, Fault
@@ -46,6 +48,8 @@ class GraphSystem(AgentSystem):
         reads: names of tools that read to the key that each reads: `"order/{order}/address"`, in which `{order}` is the argument of that
             name; a list of such keys; or a function of the arguments. The tools that act are those named as actions of the scenario.
         agents: names of nodes to the agent of the scenario that runs them; all others are run by its first.
+        tools_in_place: LangChain tools that the graph holds already, where it is not built by a function to which ports could be given: each is
+            made a port where it stands, for as long as the check runs.
         plans: names of nodes that plan to the entry of what each returns that says what its plan was made from, as key to version id. The plan
             is then written as a record derived from these versions, and what acts carries out the last plan written. With it reports tell who
             recovered by replanning; without it the judge goes by the values in the arguments alone.
@@ -61,8 +65,9 @@ class GraphSystem(AgentSystem):
     `asyncio` they run side by side in virtual time, and the order of their port calls is part of what is tried.
     """
 
-    halt_exceptions = (Halt, Fault, NoAnswer)
+    halt_exceptions: ClassVar[tuple[type[BaseException], ...]] = (Halt, Fault, NoAnswer)
     reads: ClassVar[Mapping[str, Keys]] = {}
+    tools_in_place: ClassVar[Sequence[BaseTool]] = ()
     plans: ClassVar[Mapping[str, str]] = {}
     agents: ClassVar[Mapping[str, str]] = {}
     saver: ClassVar[Literal["memory", "sqlite"]] = "memory"
@@ -177,8 +182,15 @@ class GraphSystem(AgentSystem):
     # -- a worker, an episode, a life --------------------------------------------------------------------------------
 
     def open(self) -> Any:
-        """Opens the checkpoint file, once for each worker."""
+        """Opens the checkpoint file and makes ports of `tools_in_place`, once for each worker."""
         self.opened: Any = None
+        self.held: list[Any] = []
+        # LangGraph brings half a million objects, through which the collector would go again and again: a seventh of an episode's time
+        self.froze = gc.get_freeze_count() == 0
+        if self.froze:
+            gc.freeze()
+        for tool in self.tools_in_place:
+            self.held.append(in_place(self, tool))
         if self.saver == "sqlite" and self.runtime == "asyncio-native":
             return self._open_native()
         if self.saver == "sqlite":
@@ -195,7 +207,11 @@ class GraphSystem(AgentSystem):
         await self.opened.conn.execute("PRAGMA synchronous=OFF")
 
     def shutdown(self) -> Any:
-        """Closes it."""
+        """Closes the file, and gives the tools back as they were."""
+        if self.froze:
+            gc.unfreeze()
+        for put_back in self.held:
+            put_back()
         if self.opened is None:
             return None
         if self.runtime == "asyncio-native":

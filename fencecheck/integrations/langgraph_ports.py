@@ -123,6 +123,26 @@ def port(system: GraphSystem, tool: Any, reads: Keys | None, call: bool | None, 
     return _tool(Port(name, reads, call, options, own.response_format == "content_and_artifact"), own)
 
 
+def in_place(system: GraphSystem, tool: Any) -> Callable[[], None]:
+    """Makes a port of `tool` where it stands, for whoever holds it. Returns what puts it back.
+
+    Raises:
+        BadInput: it is not made of functions, which is what can be replaced.
+    """
+    if not isinstance(tool, StructuredTool):
+        raise BadInput(
+            f"{name_of(system)}: tools_in_place takes tools made by @tool, not {tool!r}: give the graph self.port(...) in its place"
+        )
+    before = {"func": tool.func, "coroutine": tool.coroutine}
+    made = port(system, tool, None, None, {})
+    tool.func, tool.coroutine = made.func, made.coroutine
+
+    def put_back() -> None:
+        tool.func, tool.coroutine = before["func"], before["coroutine"]
+
+    return put_back
+
+
 def _function(made: Port, own: Callable[..., Any]) -> Callable[..., Any]:
     signature = inspect.signature(own)
 

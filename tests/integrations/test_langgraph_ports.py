@@ -122,6 +122,33 @@ def test_without_an_episode_it_is_the_tool_itself() -> None:
         system.port(shop.get_address).invoke({"order": "42"})
 
 
+# -- tools that the graph holds already --------------------------------------------------------------------------------
+
+HELD = shop.build(None, shop.get_address, shop.ship)
+"""A graph as a module holds it, compiled with its own tools."""
+
+
+def test_tools_are_ports_where_they_stand_as_long_as_the_check_runs() -> None:
+    before = shop.ship.func
+
+    class Held(shop.Shop):
+        tools_in_place = (shop.get_address, shop.ship)
+
+        def graph(self) -> Any:
+            return HELD
+
+    report = check(Held, fresh_process=False, max_events=1, kinds=["update", "restart"])
+    assert [failure.code for failure in report.failures] == ["stale-act"]
+    assert shop.ship.func is before
+    with pytest.raises(AssertionError, match="the kit answers"):
+        shop.get_address.invoke({"order": "42"})
+
+
+def test_a_tool_of_a_class_cannot_be_made_a_port_where_it_stands() -> None:
+    with Runner(of(ModelAndTools, tools_in_place=[Courier()])) as runner, pytest.raises(BadInput, match="takes tools made by @tool"):
+        runner.run()
+
+
 # -- one tool in one node ---------------------------------------------------------------------------------------------
 
 

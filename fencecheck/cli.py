@@ -29,7 +29,14 @@ ENGINES = ("exhaust", "explore")
 ASSUMPTIONS = ("honest-owners",)
 PROFILES = ("fencecheck-pr", "fencecheck-nightly")
 WORLDS = ("default", "large")
-EXPECTED = {"planfence": "held", "central": "held", "direct-parents": "violated", "fresh-read": "violated"}
+EXPECTED = {
+    "planfence": "held",
+    "central": "held",
+    "direct-parents": "violated",
+    "fresh-read": "violated",
+    "if-match": "held",
+    "idempotency-key": "violated",
+}
 """The verdicts that `demo` expects, with the default world."""
 _WORST = (0, 3, 1, 2)
 _INTERRUPTED = 130
@@ -338,9 +345,7 @@ def demo() -> None:
     from fencecheck.report.terminal import comparison_lines, report_lines
     from fencecheck.systems import ALL
 
-    _echo(
-        "Four systems that plan first and act later, over any number of updates, outages and missing parents. Is what goes out current?\n"
-    )
+    _echo("Six systems that plan first and act later, over any number of updates, outages and missing parents. Is what goes out current?\n")
     reports = {name: _checked(name, system, per_kind=0) for name, system in ALL.items()}
     _print(lambda width: comparison_lines(reports.values(), width))
     _echo()
@@ -388,6 +393,45 @@ def init(directory: Path) -> None:
         _echo(f"wrote {path}")
     _echo(f"now: fencecheck check {directory / ADAPTER_FILE}:OrderAgent")
     _exit()
+
+
+@main.command()
+@click.argument("system", required=False)
+@click.option("--keys", type=int, metavar="N", help="Keys of the generated scenario (4).")
+@click.option("--declared", type=int, metavar="M", help="How many of them the action depends on (2).")
+@click.option("--depth", type=int, metavar="D", help="Generations between a plan and what it rests on (2).")
+@click.option("--host", default="127.0.0.1", metavar="ADDRESS", help="Where it listens (127.0.0.1); any other lets the network in.")
+@click.option("--port", type=click.IntRange(0, 65_535), default=0, metavar="PORT", help="The port (a free one).")
+@click.option("--token", metavar="TOKEN", help="What each request has to carry (one that nobody can guess).")
+@click.option("--refusal", type=click.Choice(("reset", "503")), default="reset", help="What an owner that refuses does.")
+def serve(
+    system: str | None, keys: int | None, declared: int | None, depth: int | None, host: str, port: int, token: str | None, refusal: str
+) -> None:
+    """Serve owners, records and tools over HTTP, to develop an agent in any language against.
+
+    SYSTEM, named as for `check`, says in which scenario; by default a generated one. Ctrl-C ends it.
+    """
+    from fencecheck.report.json import judged_in_short
+    from fencecheck.run.simulate import Runner
+
+    try:
+        from fencecheck.integrations.http.by_hand import introduction, serve_by_hand
+        from fencecheck.integrations.http.service import Service
+    except ImportError as error:
+        raise BadInput(f"serve cannot be run: {error}") from error
+    from fencecheck.systems import ALL
+
+    with _no_exit():
+        scenario = Runner(_load(system) if system is not None else ALL["planfence"], _scenario(keys, declared, depth)).scenario
+    if token is not None and not (token.isascii() and token.isprintable() and token.strip() == token and token):
+        raise BadInput("--token must be a text without blanks at its ends, which a header can carry: leave it out for one that is made up")
+    service = Service(host, port, token, by_hand=True).start()
+    try:
+        for line in introduction(service, scenario):
+            _echo(line)
+        serve_by_hand(scenario, service, refusal, judged_in_short)
+    finally:
+        service.stop()
 
 
 # -- printing ------------------------------------------------------------------------------------------------------------------------

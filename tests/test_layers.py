@@ -151,7 +151,8 @@ def assert_short(path: Path) -> None:
 
 def test_every_subpackage_is_listed_for_the_wheel() -> None:
     listed = set(tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["setuptools"]["packages"])
-    found = {"fencecheck", *(f"fencecheck.{init.parent.name}" for init in PACKAGE.glob("*/__init__.py"))}
+    inits = [*PACKAGE.glob("*/__init__.py"), *PACKAGE.glob("*/*/__init__.py")]
+    found = {"fencecheck", *(".".join(("fencecheck", *init.parent.relative_to(PACKAGE).parts)) for init in inits)}
     assert listed == found
 
 

@@ -40,6 +40,8 @@ class AgentSystem:
         max_points: an episode with more points than this is `stuck`.
         timeout_s: longest real time in seconds that one wait of an episode may take where time is real, and that may pass between two
             points of a run; an episode that takes longer is `stuck`.
+        own_order: for a system whose calls come from outside this process, why no event says who is answered first; such a system is searched
+            up to a number of events.
 
     Hooks that need no base method are looked up by name; a kind of event whose hook is missing is not sent:
         `publish(key, value)` commits a new version through the system's own store and returns its id, and `true_head(key)` returns the id
@@ -62,6 +64,7 @@ class AgentSystem:
     tools_can_halt: ClassVar[bool] = False
     max_points: ClassVar[int] = 2_000
     timeout_s: ClassVar[float] = 30.0
+    own_order: ClassVar[str] = ""
     kit: Kit
     worker: Any = None
 
@@ -130,7 +133,7 @@ def missing_hooks(system: Any) -> dict[str, str]:
         if (own or kind in ("replan", "restart")) and not all(callable(getattr(system, hook, None)) for hook in hooks):
             missing[kind] = f"{hooks[0]}()"
     missing.update(system.cannot_happen)
-    why = UNSCHEDULED.get(system.runtime)
+    why = system.own_order or UNSCHEDULED.get(system.runtime)
     return missing if why is None else {**missing, "switch": why, "advance": why}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextvars import ContextVar
 from pathlib import Path
 from types import FrameType
 
@@ -13,6 +14,8 @@ _HERE = (str(Path(__file__).parent), str(Path(__file__).parent.parent / "fence")
 _KIT = str(Path(__file__).parent / "kit.py")
 _INTEGRATIONS = str(Path(__file__).parent.parent / "integrations")
 _SIMULATE = str(Path(__file__).parent / "simulate.py")
+ELSEWHERE: ContextVar[str | None] = ContextVar("fencecheck_line", default=None)
+"""Where a caller in another process says that it called from; an empty text where it does not say."""
 
 
 def line_of_caller() -> str:
@@ -21,6 +24,9 @@ def line_of_caller() -> str:
     A port that is made a task of its own, as by `gather`, is called by the event loop: then it is where the call was written. One that an
     integration calls of its own accord has no line.
     """
+    said = ELSEWHERE.get()
+    if said is not None:
+        return said
     frame: FrameType | None = sys._getframe(1)
     outer: str | None = None
     while frame is not None and frame.f_code.co_filename != _SIMULATE:

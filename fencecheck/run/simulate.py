@@ -62,6 +62,7 @@ class Runner:
         scenario: the world.
         kinds: the kinds of event that the system can receive.
         missing: the other kinds, each with the hook that would enable it.
+        own_order: why no event says who is answered first, where the system says so itself.
         crashed_at: where the last crash was raised, as `file:line`.
         outside: what it asks past its ports, where that was listened for.
         plain: the ports that it called on its event loop without awaiting them in its first episode, each with its line.
@@ -79,6 +80,7 @@ class Runner:
             raise BadInput(f"{self.name} brings its own scenario: keys, declared keys and depth cannot be chosen for it")
         self.takes_scenario = own is None
         self.runtime_name = self._probe.runtime
+        self.own_order = self._probe.own_order
         self.scenario = _concrete(own or scenario or _default_world())
         self.own_store = has_own_store(self._probe)
         if self.scenario.update_hows and not (self.own_store and callable(getattr(self._probe, "change", None))):

@@ -235,6 +235,7 @@ class _Check:
         verdict, why = self._verdict(failures)
         levels = [name for name in LEVELS if not tally.failing(name, self.fails)]
         fails = self.fails
+        turns_count = runner.runtime_name != "sync" or runner.own_order != ""
         return Report(
             runner.name,
             verdict,
@@ -245,7 +246,7 @@ class _Check:
             dict(tally.counts),
             tally.fired,
             failures,
-            missing={kind: why for kind, why in runner.missing.items() if runner.runtime_name != "sync" or KINDS[kind] not in TURNS},
+            missing={kind: why for kind, why in runner.missing.items() if turns_count or KINDS[kind] not in TURNS},
             beyond={code: shown.number for code, shown in tally.beyond(level).items()},
             noticed={code: shown.number for code, shown in tally.shown.items() if code not in fails and FINDINGS[code].kind != "safety"},
             crash=tally.shown["crash"].finding.message if "crash" in tally.shown and "crash" not in fails else "",

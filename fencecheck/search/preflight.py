@@ -140,7 +140,8 @@ def difference(one: History, two: History, at: int) -> str:
 
 
 def _asks(runner: Runner) -> str:
-    return f"; past its ports it asks {runner.outside}" if runner.outside else ""
+    asks = f"; past its ports it asks {runner.outside}" if runner.outside else ""
+    return f"{asks}; {runner.own_order}, which may be why" if runner.own_order else asks
 
 
 def _in_fresh_process(runner: Runner) -> History | None:

@@ -219,6 +219,8 @@ def _refused(runner: Runner) -> str:
     """Why nothing can be proved of this system, or nothing."""
     if runner.own_store:
         return "it keeps its own store, whose state is not known"
+    if runner.own_order:
+        return runner.own_order
     if runner.runtime_name == "asyncio-native":
         return "real time and real I/O decide in which order its calls are answered"
     for key, values in runner.scenario.values.items():

@@ -31,6 +31,8 @@ def test_demo() -> None:
         ["central", "held", "-"],
         ["direct-parents", "violated", "stale-act"],
         ["fresh-read", "violated", "stale-act"],
+        ["if-match", "held", "-"],
+        ["idempotency-key", "violated", "stale-act"],
     ]
     assert "made from requirement r1, current r2" in result.stdout
     assert "Each verdict is the expected one." in result.stdout

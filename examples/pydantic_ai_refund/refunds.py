@@ -82,12 +82,16 @@ def model(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
             ]
         )
     if answers[-1].tool_name == "get_account":
-        amount, account = answers[-2].content, answers[-1].content
-        if isinstance(amount, Mapping) and isinstance(account, Mapping):
-            args = {"account": account["value"], "amount": amount["value"]}
-            return ModelResponse([ToolCallPart("refund", args, tool_call_id=f"refund-{number}")])
-        return ModelResponse([TextPart("The order or the account cannot be read.")])
+        amount, account = (value(part.content) for part in answers[-2:])
+        if amount is None or account is None:
+            return ModelResponse([TextPart("The order or the account cannot be read.")])
+        return ModelResponse([ToolCallPart("refund", {"account": account, "amount": amount}, tool_call_id=f"refund-{number}")])
     return ModelResponse([TextPart("The order was refunded.")])
+
+
+def value(answer: Any) -> Any:
+    """What a fact says, or None for what is no fact, such as an error."""
+    return answer.get("value") if isinstance(answer, Mapping) else None
 
 
 def build(fence: Fence | None = None) -> Agent[Deps, str | DeferredToolRequests]:

@@ -15,7 +15,7 @@ from pydantic import TypeAdapter
 from pydantic_ai import Agent, DeferredToolRequests, DeferredToolResults, ModelRetry, RunContext
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ModelResponse, ToolCallPart, ToolReturnPart, UserPromptPart
-from pydantic_ai.toolsets import AbstractToolset, ToolsetTool, WrapperToolset
+from pydantic_ai.toolsets import AbstractToolset, FunctionToolset, ToolsetTool, WrapperToolset
 from pydantic_core import to_jsonable_python
 
 from fencecheck.integrations.tool_fence import ASK_AGAIN, KeysOf, ReadAgain, ToolFence
@@ -137,7 +137,9 @@ class _OnPorts(WrapperToolset[Any]):
 
     async def call_tool(self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]) -> Any:
         call = Proposed(name, to_jsonable_python(tool_args), str(ctx.tool_call_id))
-        return await self.ports.call(call, lambda: self.wrapped.call_tool(name, tool_args, ctx, tool))
+        known = self.wrapped.tools.get(name) if isinstance(self.wrapped, FunctionToolset) else None
+        function = known.function if known is not None else None
+        return await self.ports.call(call, lambda: self.wrapped.call_tool(name, tool_args, ctx, tool), function)
 
 
 class PydanticAISystem(ApprovedToolSystem):

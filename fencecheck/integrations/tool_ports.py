@@ -7,8 +7,10 @@ that the conversation had read by then: what went out is judged by that lineage 
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
 from fencecheck.errors import BadInput
@@ -17,6 +19,7 @@ from fencecheck.model import Record, Scenario
 from fencecheck.run.adapter import AgentSystem, name_of
 from fencecheck.run.faults import MALFORMED
 from fencecheck.run.kit import Kit
+from fencecheck.run.lines import WRITTEN
 
 
 class Call(Protocol):
@@ -107,8 +110,24 @@ class ToolPorts:
                 known = ", ".join(sorted(self.offered)) or "none"
                 raise BadInput(f"{self.name}: the agent has no tool {tool!r} (tools: {known}): correct the name in reads or acts")
 
-    async def call(self, call: Call, via: Callable[[], Awaitable[Any]]) -> Any:
-        """One call of a tool: the events land, then `via`, the tool itself, is called, unless a fault takes its place."""
+    async def call(self, call: Call, via: Callable[[], Awaitable[Any]], function: Any = None) -> Any:
+        """One call of a tool: the events land, then `via`, the tool itself, is called, unless a fault takes its place.
+
+        Args:
+            function: the function that the tool is, where that is known: reports name its line.
+        """
+        token = WRITTEN.set(_line_of(function))
+
+        async def itself() -> Any:
+            WRITTEN.set("")  # what the tool calls stands where it stands
+            return await via()
+
+        try:
+            return await self._as_port(call, itself)
+        finally:
+            WRITTEN.reset(token)
+
+    async def _as_port(self, call: Call, via: Callable[[], Awaitable[Any]]) -> Any:
         action = self.acts.get(call.tool)
         if action is not None:
             return await self.kit.aio.act(action, call.args, plan=self.notes.plans.get(call.id), via=via)
@@ -143,6 +162,11 @@ class ToolPorts:
         if acting:
             plan = await self.kit.aio.derive([{call.tool: call.args} for call in acting], list(self.notes.read.values()))
             self.notes.plans |= {call.id: plan for call in acting}
+
+
+def _line_of(function: Any) -> str:
+    code = getattr(inspect.unwrap(function), "__code__", None) if callable(function) else None
+    return f"{Path(code.co_filename).name}:{code.co_firstlineno}" if code is not None else ""
 
 
 @dataclass
@@ -188,9 +212,13 @@ class ApprovedToolSystem(AgentSystem):
         """The agent; made anew after each restart. Must be overridden."""
         raise NotImplementedError(f"{name_of(self)} has no build(): define build(self), which returns the agent")
 
+    def bind(self, agent: Any) -> Any:
+        """The agent as it is run."""
+        return agent
+
     async def run(self) -> None:
         """From wherever it was left to the end: asks the agent, and whenever it waits for approval saves it, waits, and resumes it."""
-        agent = self.build()
+        agent = self.bind(self.build())
         if self.saved is None:
             self.ports.notes = Notes()
             state = await self.begin(agent, self.prompt() if callable(self.prompt) else self.prompt)

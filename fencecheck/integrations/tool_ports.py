@@ -135,26 +135,24 @@ class ToolPorts:
         if about is None:
             await self.kit.aio.point(call.tool)
             return await via()
-        answer = await self._read(keys_of(about, call.args), via)
+        keys = keys_of(about, call.args)
+        answer = await self._read(keys, via) if keys else await via()
         return str(answer) if answer is MALFORMED else answer  # a model is given what can be written down
 
-    async def _read(self, keys: tuple[str, ...], via: Callable[[], Awaitable[Any]]) -> Any:
-        if not keys:
-            return await via()
-        key, others = keys[0], keys[1:]
-        answer = await self.kit.aio.read(key, timeout=self.timeout_s, via=lambda: self._read(others, via))
-        version = None if answer is MALFORMED else self.kit._recognised(key, answer)
-        if version is not None:
-            self.notes.read[key] = version
+    async def _read(self, keys: tuple[str, ...], via: Callable[[], Any] | None) -> Any:
+        """One answer about all the keys. Each is asked for at a point of its own, and the last of them fetches the answer."""
+        for key in keys[:-1]:
+            if await self.kit.aio.read(key, timeout=self.timeout_s) is MALFORMED:
+                return MALFORMED
+        answer = await self.kit.aio.read(keys[-1], timeout=self.timeout_s, via=via)
+        if answer is not MALFORMED:
+            shown = ((key, self.kit._recognised(key, answer)) for key in keys)
+            self.notes.read |= {key: version for key, version in shown if version is not None}
         return answer
 
     async def read(self, key: str, via: Callable[[], Any] | None = None) -> Any:
         """`kit.aio.read` for what the conversation is told without a tool, such as facts that the prompt holds."""
-        answer = await self.kit.aio.read(key, timeout=self.timeout_s, via=via)
-        version = None if answer is MALFORMED else self.kit._recognised(key, answer)
-        if version is not None:
-            self.notes.read[key] = version
-        return answer
+        return await self._read((key,), via)
 
     async def propose(self, calls: Iterable[Call]) -> None:
         """The calls of one answer of the model: those that act are a plan, made from all that the conversation has read."""
@@ -190,7 +188,7 @@ class ApprovedToolSystem(AgentSystem):
     Class attributes, besides those of `AgentSystem`:
         reads, acts: as for `ToolPorts`.
         patience_s: virtual seconds after which a reading tool gives up on an owner that never answers; None if it waits for ever.
-        prompt: what the agent is asked, or a method that returns it.
+        prompt: what the agent is asked, or a method, async or not, that returns it.
     """
 
     runtime = "asyncio"
@@ -221,7 +219,8 @@ class ApprovedToolSystem(AgentSystem):
         agent = self.bind(self.build())
         if self.saved is None:
             self.ports.notes = Notes()
-            state = await self.begin(agent, self.prompt() if callable(self.prompt) else self.prompt)
+            prompt = self.prompt() if callable(self.prompt) else self.prompt
+            state = await self.begin(agent, await prompt if inspect.isawaitable(prompt) else prompt)
         else:
             self.ports.notes = self.saved.notes.copy()
             state = await self._go_on(agent, self.saved)

@@ -45,4 +45,4 @@ def _line_of_task() -> str:
     except RuntimeError:  # no loop of asyncio runs
         task = None
     made = getattr(task.get_coro(), "cr_origin", None) or () if task is not None else ()
-    return next((f"{Path(file).name}:{line}" for file, line, _ in made if not is_library(file)), "")
+    return next((f"{Path(file).name}:{line}" for file, line, _ in made if not is_library(file) and not file.startswith(_INTEGRATIONS)), "")

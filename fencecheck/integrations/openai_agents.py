@@ -176,7 +176,7 @@ class _Guarded:
         ledger = self._guard._ledger(ctx.context)
         if tool not in fence.acts:
             answer = await self._invoke(ctx, written)
-            ledger["read"].update(fence.read(tool, args, answer))
+            fence.note(ledger["read"], tool, args, answer)
             return answer
         try:
             facts = ledger["calls"].get(ctx.tool_call_id, {})

@@ -18,7 +18,7 @@ from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ModelRe
 from pydantic_ai.toolsets import AbstractToolset, FunctionToolset, ToolsetTool, WrapperToolset
 from pydantic_core import to_jsonable_python
 
-from fencecheck.integrations.tool_fence import ASK_AGAIN, KeysOf, ReadAgain, ToolFence
+from fencecheck.integrations.tool_fence import ASK_AGAIN, Facts, KeysOf, ReadAgain, ToolFence
 from fencecheck.integrations.tool_ports import ApprovedToolSystem, Proposed, ToolPorts
 
 __all__ = ["Fence", "PydanticAISystem", "ToolsOnPorts"]
@@ -75,9 +75,9 @@ class _Guarded(WrapperToolset[Any]):
         return await super().call_tool(name, tool_args, ctx, tool)
 
 
-def _history(fence: ToolFence, messages: Sequence[ModelMessage], call_id: str) -> tuple[dict[str, str], bool]:
+def _history(fence: ToolFence, messages: Sequence[ModelMessage], call_id: str) -> tuple[Facts, bool]:
     """What the conversation had read when the model proposed the call, and whether it was asked to read again since the last act."""
-    facts: dict[str, str] = {}
+    facts: Facts = {}
     told = False
     args: dict[str, dict[str, Any]] = {}
     for message in messages:
@@ -93,7 +93,7 @@ def _history(fence: ToolFence, messages: Sequence[ModelMessage], call_id: str) -
             elif not isinstance(part, ToolReturnPart):
                 continue
             elif part.outcome == "success" and part.tool_name in fence.reads:
-                facts |= fence.read(part.tool_name, args.get(part.tool_call_id, {}), part.content)
+                fence.note(facts, part.tool_name, args.get(part.tool_call_id, {}), part.content)
             elif part.tool_name in fence.acts:
                 told = part.outcome != "success" and (told or str(part.content).startswith(ASK_AGAIN))
     return {}, True  # a history that was cut short proves nothing

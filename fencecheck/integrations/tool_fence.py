@@ -4,14 +4,18 @@ The facts that a call was proposed from are the versions that the conversation h
 ledger saved with it, holds them. Right before the tool is called, and so after any approval, the owners of the keys that the call depends on
 are asked for their heads. All as read: the tool is called. One has changed: the model is told so once, reads again and proposes anew, which
 is the one replan; a second change is a halt, as is whatever cannot be verified. ("Fresh Memory, Stale Plans", arXiv, 2026-09-03.)
+
+A model that has read again can still repeat what it had decided before. So a call does not go out either whose arguments hold a text that only
+an earlier answer held: whole texts, compared by their digests, since what was read may be long or not for everybody.
 """
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import inspect
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, TypedDict
 
 from fencecheck.fence.aio import PlanFence
 from fencecheck.fence.values import Halt, Reason
@@ -26,6 +30,20 @@ def keys_of(about: KeysOf | None, args: Mapping[str, Any]) -> tuple[str, ...]:
     """The keys that a call with these arguments is about."""
     found = about(args) if callable(about) else about
     return () if found is None else (found,) if isinstance(found, str) else tuple(found)
+
+
+class Fact(TypedDict):
+    """What a conversation has read of a key: plain data, to be saved with it.
+
+    `version` is the one read last, `says` the digests of the texts in that answer, `said` those of the texts in earlier answers only.
+    """
+
+    version: str
+    says: list[str]
+    said: list[str]
+
+
+Facts = dict[str, Fact]
 
 
 class ReadAgain(Exception):
@@ -93,32 +111,39 @@ class ToolFence:
             self._fetch, self._head, self._replan, self._validated, timeout_s, passthrough=(ReadAgain, Halt, *passthrough)
         )
 
-    def read(self, tool: str, args: Mapping[str, Any], answer: Any) -> dict[str, str]:
-        """The facts that an answer of the tool shows: key to version id. None of what shows no version, such as an error's text."""
-        facts: dict[str, str] = {}
+    def note(self, facts: Facts, tool: str, args: Mapping[str, Any], answer: Any) -> None:
+        """Adds to `facts` what an answer of the tool shows; nothing, where it shows no version, such as an error's text."""
         for key in keys_of(self.reads.get(tool), args):
             try:
-                found = self._version(key, answer)
+                version = self._version(key, answer)
             except Exception:  # whatever it is, it is no version
                 continue
-            if _is_id(found):
-                facts[key] = str(found)
-        return facts
+            if _is_id(version):
+                before, says = facts.get(key), [_digest(text) for text in _texts(answer)]
+                said = [*before["said"], *before["says"]] if before is not None else []
+                facts[key] = Fact(version=str(version), says=says, said=sorted({text for text in said if text not in says}))
 
-    async def clear(self, tool: str, args: Mapping[str, Any], call_id: str, facts: Mapping[str, str], *, told: bool) -> None:
+    async def clear(self, tool: str, args: Mapping[str, Any], call_id: str, facts: Facts, *, told: bool) -> None:
         """Returns if the call may go out now.
 
         Args:
             tool, args, call_id: the call.
-            facts: key to version id: what the conversation had read when the model proposed the call; of each key the last.
+            facts: what the conversation had read when the model proposed the call.
             told: whether the model was asked to read again since the last act.
 
         Raises:
             ReadAgain: a fact has changed, and the model can propose anew.
             Halt: the call must not go out.
         """
-        parents = tuple(_Version(key, own) for key, own in facts.items())
-        await self._fence.clear(_Record(call_id, None, parents, args, told), keys_of(self.acts[tool], args))
+        keys = keys_of(self.acts[tool], args)
+        for text in _texts(args):
+            key = next((key for key in keys if key in facts and _digest(text) in facts[key]["said"]), None)
+            if key is not None and told:
+                raise Halt(Reason.REPLAN_FAILED, call_id, f"it still says {text!r}, which {key} said before")
+            if key is not None:
+                raise ReadAgain(f"{ASK_AGAIN}{key}, of which the call says {text!r} still. Decide anew.")
+        parents = tuple(_Version(key, fact["version"]) for key, fact in facts.items())
+        await self._fence.clear(_Record(call_id, None, parents, args, told), keys)
 
     async def _fetch(self, id: str) -> _Record:
         # Versions are immutable and the conversation holds what was read of them, so there is nothing to ask anybody for.
@@ -144,6 +169,24 @@ class ToolFence:
 
 def _is_id(found: Any) -> bool:
     return (isinstance(found, str) and bool(found)) or type(found) is int
+
+
+def _digest(text: str) -> str:
+    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """All texts inside mappings, lists and objects."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for part in value.values():
+            yield from _texts(part)
+    elif isinstance(value, list | tuple | set | frozenset):
+        for part in value:
+            yield from _texts(part)
+    elif hasattr(value, "__dict__"):
+        yield from _texts(vars(value))
 
 
 def _shown(key: str, answer: Any) -> Any:

@@ -141,13 +141,16 @@ class ToolPorts:
 
     async def _read(self, keys: tuple[str, ...], via: Callable[[], Any] | None) -> Any:
         """One answer about all the keys. Each is asked for at a point of its own, and the last of them fetches the answer."""
+        read: dict[str, str] = {}
         for key in keys[:-1]:
-            if await self.kit.aio.read(key, timeout=self.timeout_s) is MALFORMED:
-                return MALFORMED
+            record = await self.kit.aio.read(key, timeout=self.timeout_s)
+            if record is MALFORMED:
+                return record
+            read[key] = self.kit._version(record)
         answer = await self.kit.aio.read(keys[-1], timeout=self.timeout_s, via=via)
         if answer is not MALFORMED:
             shown = ((key, self.kit._recognised(key, answer)) for key in keys)
-            self.notes.read |= {key: version for key, version in shown if version is not None}
+            self.notes.read |= read | {key: version for key, version in shown if version is not None}
         return answer
 
     async def read(self, key: str, via: Callable[[], Any] | None = None) -> Any:

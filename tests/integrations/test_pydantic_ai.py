@@ -156,6 +156,27 @@ def test_the_fence_halts_where_it_changes_again() -> None:
     assert judge(history).outcome == "halted-changed"
 
 
+def test_the_fence_halts_where_the_model_repeats_what_was_superseded() -> None:
+    class Stubborn(Fenced):
+        def build(self) -> Any:
+            script = Script()
+
+            def model(messages: list[ModelMessage], info: Any) -> ModelResponse:
+                answer = script(messages, info)
+                for part in answer.parts:
+                    if isinstance(part, ToolCallPart) and part.tool_name == "ship":
+                        part.args = {"to": "Tokyo"}
+                return answer
+
+            agent = super().build()
+            agent.model = FunctionModel(model)
+            return agent
+
+    history, shop = run(Stubborn, Event(3, Update(ADDRESS)))
+    assert not shop.shipped
+    assert history.ended.detail.startswith("Halt: replan-failed")
+
+
 def test_a_tool_that_is_not_named_is_a_point_and_one_with_several_keys_reads_each() -> None:
     class Two(Shop):
         scenario = Scenario({"orders": [ADDRESS, "note"]}, [Action("ship", [ADDRESS])])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
 from collections.abc import Mapping
 from typing import Any
@@ -10,10 +11,10 @@ from typing import Any
 import pytest
 
 from fencecheck.fence import Halt, Reason
-from fencecheck.integrations.tool_fence import ASK_AGAIN, ReadAgain, ToolFence
+from fencecheck.integrations.tool_fence import ASK_AGAIN, Fact, Facts, ReadAgain, ToolFence
 
 ADDRESS, SLOT = "order/42/address", "order/42/slot"
-READ = {ADDRESS: "r1", SLOT: "s1"}
+VERSIONS = {ADDRESS: "r1", SLOT: "s1"}
 
 
 class Owners:
@@ -41,8 +42,21 @@ class Owners:
         return ToolFence(**(given | settings))
 
 
-def clear(fence: ToolFence, facts: Mapping[str, str] = READ, *, told: bool = False) -> None:
-    asyncio.run(fence.clear("ship", {"to": "Tokyo"}, "call-1", facts, told=told))
+def read(versions: Mapping[str, str]) -> Facts:
+    """What a conversation holds that was answered these versions."""
+    return {key: Fact(version=version, says=[], said=[]) for key, version in versions.items()}
+
+
+def clear(fence: ToolFence, versions: Mapping[str, str] = VERSIONS, *, told: bool = False) -> None:
+    asyncio.run(fence.clear("ship", {"to": "Tokyo"}, "call-1", read(versions), told=told))
+
+
+def noted(fence: ToolFence, tool: str, args: Mapping[str, Any], *answers: Any) -> dict[str, str]:
+    """The versions that the answers show, one after the other."""
+    facts: Facts = {}
+    for answer in answers:
+        fence.note(facts, tool, args, answer)
+    return {key: fact["version"] for key, fact in facts.items()}
 
 
 def test_a_call_whose_facts_are_current_is_cleared_with_its_basis() -> None:
@@ -110,7 +124,7 @@ def test_an_owner_that_goes_back_to_an_older_version_is_a_halt() -> None:
     fence = owners.fence()
     clear(fence)
     owners.heads[ADDRESS] = "r2"
-    clear(fence, READ | {ADDRESS: "r2"})
+    clear(fence, VERSIONS | {ADDRESS: "r2"})
     owners.heads[ADDRESS] = "r1"
     with pytest.raises(Halt) as halt:
         clear(fence)
@@ -133,7 +147,7 @@ def test_a_plain_head_is_asked_in_a_thread() -> None:
 
     def head(key: str) -> str:
         threads.append(threading.current_thread())
-        return READ[key]
+        return VERSIONS[key]
 
     clear(Owners().fence(head=head))
     assert len(threads) == 2
@@ -159,28 +173,65 @@ class Row:
 
 def test_an_answer_shows_its_version() -> None:
     fence = Owners().fence()
-    assert fence.read("get_order", {"order": 42}, {"version": "r1", "to": "Tokyo"}) == {ADDRESS: "r1"}
-    assert fence.read("get_order", {"order": 43}, Row()) == {"order/43/address": "r9"}
-    assert fence.read("get_both", {}, {"version": 3}) == {ADDRESS: "3", SLOT: "3"}
+    assert noted(fence, "get_order", {"order": 42}, {"version": "r1", "to": "Tokyo"}) == {ADDRESS: "r1"}
+    assert noted(fence, "get_order", {"order": 43}, Row()) == {"order/43/address": "r9"}
+    assert noted(fence, "get_both", {}, {"version": 3}) == {ADDRESS: "3", SLOT: "3"}
 
 
 @pytest.mark.parametrize("answer", ["An error occurred", None, {}, {"version": None}, {"version": ["r1"]}])
 def test_an_answer_that_shows_none_is_no_fact(answer: Any) -> None:
-    assert Owners().fence().read("get_order", {"order": 42}, answer) == {}
+    assert noted(Owners().fence(), "get_order", {"order": 42}, answer) == {}
 
 
 def test_a_team_says_how_versions_are_shown() -> None:
     fence = Owners().fence(version=lambda key, answer: answer["etags"][key])
-    assert fence.read("get_both", {}, {"etags": {ADDRESS: "r1", SLOT: "s1"}}) == READ
-    assert fence.read("get_both", {}, {"etags": {ADDRESS: "r1"}}) == {ADDRESS: "r1"}
+    assert noted(fence, "get_both", {}, {"etags": {ADDRESS: "r1", SLOT: "s1"}}) == VERSIONS
+    assert noted(fence, "get_both", {}, {"etags": {ADDRESS: "r1"}}) == {ADDRESS: "r1"}
 
 
 def test_a_tool_that_neither_reads_nor_is_about_a_key_shows_nothing() -> None:
     fence = Owners().fence(reads={"search": lambda args: None})
-    assert fence.read("search", {}, {"version": "r1"}) == {}
-    assert fence.read("other", {}, {"version": "r1"}) == {}
+    assert noted(fence, "search", {}, {"version": "r1"}) == {}
+    assert noted(fence, "other", {}, {"version": "r1"}) == {}
 
 
 def test_a_tool_cannot_read_and_act() -> None:
     with pytest.raises(ValueError, match="'ship' is in reads and in acts"):
         Owners().fence(reads={"ship": ADDRESS})
+
+
+# -- what is repeated after reading again -----------------------------------------------------------------------------
+
+
+def conversation(fence: ToolFence, *values: str) -> Facts:
+    facts: Facts = {}
+    for number, value in enumerate(values, 1):
+        fence.note(facts, "get_order", {"order": 42}, {"version": f"r{number}", "to": {"lines": [value, "Japan"]}})
+    return facts
+
+
+def sends(to: str, *values: str, told: bool) -> None:
+    owners = Owners()
+    owners.heads[ADDRESS] = f"r{len(values)}"
+    fence = owners.fence(acts={"ship": [ADDRESS]})
+    asyncio.run(fence.clear("ship", {"to": [to, "Japan"]}, "call-2", conversation(fence, *values), told=told))
+
+
+def test_a_call_that_repeats_what_was_superseded_is_not_cleared() -> None:
+    with pytest.raises(ReadAgain, match=f"{ASK_AGAIN}{ADDRESS}, of which the call says 'Tokyo' still"):
+        sends("Tokyo", "Tokyo", "Osaka", told=False)
+    with pytest.raises(Halt) as halt:
+        sends("Tokyo", "Tokyo", "Osaka", told=True)
+    assert halt.value.reason is Reason.REPLAN_FAILED
+    assert "'Tokyo'" in str(halt.value)
+
+
+def test_a_value_that_came_back_is_current() -> None:
+    sends("Osaka", "Tokyo", "Osaka", told=True)
+    sends("Tokyo", "Tokyo", "Osaka", "Tokyo", told=True)
+
+
+def test_what_a_conversation_has_read_can_be_written_down() -> None:
+    facts = conversation(Owners().fence(), "Tokyo", "Osaka")
+    assert json.loads(json.dumps(facts)) == facts
+    assert "Tokyo" not in json.dumps(facts)

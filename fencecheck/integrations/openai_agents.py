@@ -255,8 +255,8 @@ class OpenAIAgentsSystem(ApprovedToolSystem):
         """The run's context, a new one for each conversation; a dict is saved with the run's state."""
         return {}
 
-    def approve(self, interruption: ToolApprovalItem) -> bool:
-        """What the person says of this call."""
+    def approve(self, interruption: ToolApprovalItem) -> bool | Awaitable[bool]:
+        """What the person says of this call; may be async."""
         return True
 
     def run_config(self) -> RunConfig:
@@ -283,7 +283,7 @@ class OpenAIAgentsSystem(ApprovedToolSystem):
         """The saved state with what the approver says of each call, written down again."""
         restored = await self.restore(agent, state)
         for item in restored.get_interruptions():
-            if self.approve(item):
+            if await self.ask(self.approve, item):
                 restored.approve(item)
             else:
                 restored.reject(item)

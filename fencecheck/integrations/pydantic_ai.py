@@ -6,7 +6,7 @@ message history, written down as JSON, is what survives a restart. `Fence` is fo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
@@ -37,7 +37,7 @@ class Fence(AbstractCapability[Any]):
     again (`ModelRetry`) and a new call needs a new approval; the second time, and for whatever cannot be verified, `fencecheck.fence.Halt`
     leaves the run.
 
-    Args: those of `fencecheck.integrations.tool_fence.ToolFence`.
+    Args: those of `fencecheck.integrations.tool_fence.ToolFence`. `version` is given the answer as JSON values, as a saved history has it.
     """
 
     def __init__(
@@ -93,7 +93,9 @@ def _history(fence: ToolFence, messages: Sequence[ModelMessage], call_id: str) -
             elif not isinstance(part, ToolReturnPart):
                 continue
             elif part.outcome == "success" and part.tool_name in fence.reads:
-                fence.note(facts, part.tool_name, args.get(part.tool_call_id, {}), part.content)
+                # As it is once the history was written down: what holds now must hold after a restart.
+                answer = to_jsonable_python(part.content, serialize_unknown=True)
+                fence.note(facts, part.tool_name, args.get(part.tool_call_id, {}), answer)
             elif part.tool_name in fence.acts:
                 told = part.outcome != "success" and (told or str(part.content).startswith(ASK_AGAIN))
     return {}, True  # a history that was cut short proves nothing
@@ -155,8 +157,8 @@ class PydanticAISystem(ApprovedToolSystem):
         """The agent's dependencies; none by default."""
         return None
 
-    def approve(self, requests: DeferredToolRequests) -> DeferredToolResults:
-        """What the person says of these calls."""
+    def approve(self, requests: DeferredToolRequests) -> DeferredToolResults | Awaitable[DeferredToolResults]:
+        """What the person says of these calls; may be async."""
         return requests.build_results(approve_all=True)
 
     async def begin(self, agent: Any, prompt: Any) -> Any:
@@ -165,7 +167,7 @@ class PydanticAISystem(ApprovedToolSystem):
 
     async def decide(self, agent: Any, state: Any) -> Any:
         """What the approver says of the saved requests."""
-        return self.approve(_Requests.validate_json(state[1]))
+        return await self.ask(self.approve, _Requests.validate_json(state[1]))
 
     async def resume(self, agent: Any, state: Any, decision: Any) -> Any:
         """Goes on from the saved message history."""

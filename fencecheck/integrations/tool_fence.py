@@ -80,8 +80,9 @@ class ToolFence:
         reads: tools that read, each with the key, the keys, or a function from the call's arguments to the keys that it answers.
         acts: tools that act, each with the keys that it depends on, given alike.
         head: key to the id of the version that its owner says is current: an async function, or a plain one, which is called in a thread.
-        version: from a key and a reading tool's answer to the id of the version of the key that the answer shows; None, or an exception,
-            where it shows none. By default the answer's `version`, as an item or as an attribute.
+        version: from a key and a reading tool's answer to the id of the version of the key that the answer shows; None where it shows
+            none of that key, an exception where the answer shows nothing at all. By default the answer's `version`, as an item or as an
+            attribute.
         validated: called with the basis, key to version id, at the moment of clearance: for an audit log, or `kit.validated`.
         timeout_s: seconds for each question to an owner; no answer by then is a halt.
         passthrough: exception types that are raised unchanged; any other `Exception` from `head` is a `Halt`.
@@ -113,11 +114,11 @@ class ToolFence:
 
     def note(self, facts: Facts, tool: str, args: Mapping[str, Any], answer: Any) -> None:
         """Adds to `facts` what an answer of the tool shows; nothing, where it shows no version, such as an error's text."""
-        for key in keys_of(self.reads.get(tool), args):
-            try:
-                version = self._version(key, answer)
-            except Exception:  # whatever it is, it is no version
-                continue
+        try:
+            shown = [(key, self._version(key, answer)) for key in keys_of(self.reads.get(tool), args)]
+        except Exception:  # whatever was asked or answered, it shows no version
+            return
+        for key, version in shown:
             if _is_id(version):
                 before, says = facts.get(key), [_digest(text) for text in _texts(answer)]
                 said = [*before["said"], *before["says"]] if before is not None else []

@@ -135,7 +135,10 @@ class ToolPorts:
         if about is None:
             await self.kit.aio.point(call.tool)
             return await via()
-        keys = keys_of(about, call.args)
+        try:
+            keys = keys_of(about, call.args)
+        except Exception as error:
+            raise BadInput(f"{self.name}: reads[{call.tool!r}] fails for {call.args!r}: {type(error).__name__}: {error}") from error
         answer = await self._read(keys, via) if keys else await via()
         return str(answer) if answer is MALFORMED else answer  # a model is given what can be written down
 
@@ -237,6 +240,11 @@ class ApprovedToolSystem(AgentSystem):
             await self.kit.aio.pause("approval")
             saved.decision = await self.decide(agent, saved.state)
         return await self.resume(agent, saved.state, saved.decision)
+
+    async def ask(self, approve: Callable[[Any], Any], request: Any) -> Any:
+        """What `approve`, async or not, says of a request."""
+        answer = approve(request)
+        return await answer if inspect.isawaitable(answer) else answer
 
     async def begin(self, agent: Any, prompt: Any) -> Any:
         """Runs the agent until it ends (None) or waits for approval: its state, written down."""

@@ -212,7 +212,7 @@ def test_a_call_proposed_beside_the_read_rests_on_nothing() -> None:
 
 def test_a_refused_call_sends_nothing() -> None:
     class Refused(Fenced):
-        def approve(self, interruption: Any) -> bool:
+        async def approve(self, interruption: Any) -> bool:
             assert interruption.tool_name == "ship"
             return False
 
@@ -365,6 +365,8 @@ def test_a_tool_made_by_hand_is_a_port_too() -> None:
 def test_a_name_that_is_wrong_is_told() -> None:
     with pytest.raises(BadInput, match="the agent has no tool 'get_orders'"):
         run(type("Wrong", (Shop,), {"reads": {"get_orders": ADDRESS}}))
+    with pytest.raises(BadInput, match="reads\\['get_order'\\] fails for {'order': 42}: KeyError: 'id'"):
+        run(type("Wrong", (Shop,), {"reads": {"get_order": lambda args: args["id"]}}))
 
 
 # -- in production, without a kit -------------------------------------------------------------------------------------

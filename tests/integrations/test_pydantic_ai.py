@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -21,9 +22,11 @@ from pydantic_ai import (
     ToolApproved,
     ToolDenied,
 )
+from pydantic_ai.capabilities import HandleDeferredToolCalls
 from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
 from pydantic_ai.models.function import FunctionModel
 from pydantic_ai.models.test import TestModel
+from pydantic_core import to_jsonable_python
 
 from fencecheck import Action, Event, Interleaving, Kit, Outage, Scenario, ToolFault, Update, simulate
 from fencecheck.errors import BadInput
@@ -49,8 +52,9 @@ class Script:
         last = answers[-1] if answers else None
         if last is None or last.outcome == "retried":
             return ModelResponse([ToolCallPart(self.read, {"order": 42}, tool_call_id=f"read-{len(answers)}")])
-        if last.tool_name == self.read and isinstance(last.content, Mapping):
-            return ModelResponse([ToolCallPart(self.act, {"to": last.content["value"]}, tool_call_id=f"act-{len(answers)}")])
+        said = to_jsonable_python(last.content)
+        if last.tool_name == self.read and isinstance(said, Mapping):
+            return ModelResponse([ToolCallPart(self.act, {"to": said["value"]}, tool_call_id=f"act-{len(answers)}")])
         return ModelResponse([TextPart(str(last.content))])
 
 
@@ -229,7 +233,7 @@ def test_a_refused_call_sends_nothing(answer: Any) -> None:
 
 def test_arguments_that_the_person_changed_are_what_goes_out() -> None:
     class Corrected(Fenced):
-        def approve(self, requests: DeferredToolRequests) -> DeferredToolResults:
+        async def approve(self, requests: DeferredToolRequests) -> DeferredToolResults:
             return requests.build_results(approvals={requests.approvals[0].tool_call_id: ToolApproved(override_args={"to": "Kobe"})})
 
     history, shop = run(Corrected)
@@ -265,7 +269,39 @@ def test_an_approval_that_the_tool_itself_asks_for_shows_as_a_call_that_did_noth
     assert shop.shipped == ["Tokyo"]
 
 
+def test_an_approval_inside_the_run_is_one_too() -> None:
+    class Inline(Fenced):
+        def build(self) -> Any:
+            async def person(ctx: RunContext[Any], requests: DeferredToolRequests) -> DeferredToolResults:
+                await self.kit.aio.pause("approval")
+                return requests.build_results(approve_all=True)
+
+            agent = Agent(FunctionModel(Script()), tools=[self.get_order], capabilities=[HandleDeferredToolCalls(person), self.fence()])
+            agent.tool_plain(requires_approval=True)(self.ship)
+            return agent
+
+    history, shop = run(Inline, Event(3, Update(ADDRESS)))
+    assert shop.shipped == ["Osaka"]
+    assert labels(history).count("pause approval") == 2
+    assert not codes(history)
+
+
 # -- what was read ----------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Row:
+    version: str
+    value: str
+
+
+def test_an_answer_that_is_an_object_shows_the_same_before_and_after_it_was_saved() -> None:
+    class Objects(Fenced):
+        def get_order(self, order: int) -> Any:
+            return Row(**super().get_order(order))
+
+    assert run(Objects)[1].shipped == ["Tokyo"]
+    assert run(Objects, Event(3, Update(ADDRESS)))[1].shipped == ["Osaka"]
 
 
 class Hasty(Shop):
@@ -368,6 +404,30 @@ def test_a_tool_that_fails_has_no_effect() -> None:
     assert history.ended.detail == "ConnectionError: no courier"
 
 
+def test_clients_can_be_the_ports_where_the_check_is_in_the_tool() -> None:
+    class InTheTool(Shop):
+        reads = {}
+        acts = []
+
+        def get_order(self, order: int) -> Any:
+            return {"value": self.kit.read(ADDRESS).value, "version": "any"}
+
+        def ship(self, to: str) -> str:
+            if self.kit.read(ADDRESS).value != to:
+                return "changed"
+            self.kit.validated([ADDRESS])
+            return str(self.kit.act("ship", {"to": to}))
+
+    history, _ = run(InTheTool)
+    read = f"read {ADDRESS}"
+    assert labels(history) == ["point get_order", read, "pause approval", "point ship", read, "act ship"]
+    assert not codes(history)
+    assert not run(InTheTool, Event(4, Update(ADDRESS)))[0].effects
+    raced, _ = run(InTheTool, Event(5, Update(ADDRESS)))
+    assert not judge(raced).violations("at-validation")
+    assert [finding.code for finding in judge(raced).violations("at-act")] == ["raced-act"]
+
+
 def test_the_stock_loop_does_as_well() -> None:
     class Native(Fenced):
         runtime = "asyncio-native"
@@ -382,6 +442,7 @@ def test_the_stock_loop_does_as_well() -> None:
     [
         ({"acts": ["ship", "get_order"]}, "the tool 'get_order' is in reads and in acts"),
         ({"acts": {"ship": "send"}}, "the tool 'ship' carries out 'send', which the scenario does not list \\(actions: 'ship'\\)"),
+        ({"reads": {"get_order": lambda args: args["id"]}}, "reads\\['get_order'\\] fails for {'order': 42}: KeyError: 'id'"),
         ({"reads": {"get_orders": ADDRESS}}, "the agent has no tool 'get_orders' \\(tools: get_order, ship\\)"),
     ],
 )

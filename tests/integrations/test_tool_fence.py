@@ -184,9 +184,13 @@ def test_an_answer_that_shows_none_is_no_fact(answer: Any) -> None:
 
 
 def test_a_team_says_how_versions_are_shown() -> None:
-    fence = Owners().fence(version=lambda key, answer: answer["etags"][key])
+    fence = Owners().fence(version=lambda key, answer: answer["etags"].get(key))
     assert noted(fence, "get_both", {}, {"etags": {ADDRESS: "r1", SLOT: "s1"}}) == VERSIONS
     assert noted(fence, "get_both", {}, {"etags": {ADDRESS: "r1"}}) == {ADDRESS: "r1"}
+
+
+def test_arguments_that_name_no_key_show_nothing() -> None:
+    assert noted(Owners().fence(), "get_order", {}, {"version": "r1"}) == {}
 
 
 def test_a_tool_that_neither_reads_nor_is_about_a_key_shows_nothing() -> None:

@@ -214,7 +214,7 @@ class ApprovedToolSystem(AgentSystem):
 
     def build(self) -> Any:
         """The agent; made anew after each restart. Must be overridden."""
-        raise NotImplementedError(f"{name_of(self)} has no build(): define build(self), which returns the agent")
+        raise BadInput(f"{name_of(self)} has no build(): define build(self), which returns the agent")
 
     def bind(self, agent: Any) -> Any:
         """The agent as it is run."""

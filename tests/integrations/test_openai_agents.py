@@ -365,7 +365,7 @@ def test_a_tool_made_by_hand_is_a_port_too() -> None:
 def test_a_name_that_is_wrong_is_told() -> None:
     with pytest.raises(BadInput, match="the agent has no tool 'get_orders'"):
         run(type("Wrong", (Shop,), {"reads": {"get_orders": ADDRESS}}))
-    with pytest.raises(BadInput, match="reads\\['get_order'\\] fails for {'order': 42}: KeyError: 'id'"):
+    with pytest.raises(BadInput, match=r"reads\['get_order'\] fails for {'order': 42}: KeyError: 'id'"):
         run(type("Wrong", (Shop,), {"reads": {"get_order": lambda args: args["id"]}}))
 
 

@@ -10,12 +10,14 @@ from types import FrameType
 from fencecheck.errors import CouldNotRun
 from fencecheck.run.raised import is_library
 
-_HERE = (str(Path(__file__).parent), str(Path(__file__).parent.parent / "fence"))
-_KIT = str(Path(__file__).parent / "kit.py")
-_INTEGRATIONS = str(Path(__file__).parent.parent / "integrations")
-_SIMULATE = str(Path(__file__).parent / "simulate.py")
+_ROOMS = Path(__file__).parent.parent
+_HERE = (str(_ROOMS / "run"), str(_ROOMS / "fence"))
+_INTEGRATIONS = str(_ROOMS / "integrations")
+_KIT = str(_ROOMS / "run" / "kit.py")
+_SIMULATE = str(_ROOMS / "run" / "simulate.py")
 ELSEWHERE: ContextVar[str | None] = ContextVar("fencecheck_line", default=None)
-"""Where a caller in another process says that it called from; an empty text where it does not say."""
+"""Where the call stands, as `file:line`, for whoever makes it in another's place: a caller in another process, an empty text where it does not say, or
+the tool for which an integration calls a port."""
 
 
 def line_of_caller() -> str:
@@ -28,16 +30,17 @@ def line_of_caller() -> str:
     if said is not None:
         return said
     frame: FrameType | None = sys._getframe(1)
-    outer: str | None = None
+    outer, from_framework = "", False
     while frame is not None and frame.f_code.co_filename != _SIMULATE:
         file, line = frame.f_code.co_filename, frame.f_lineno
-        if not file.startswith((*_HERE, "<")):
+        if file.startswith(_INTEGRATIONS):
+            from_framework = True  # which then is what stands further out
+        elif not file.startswith((*_HERE, "<")):
             if not is_library(file):
                 return f"{Path(file).name}:{line}"
-            if outer is None:
-                outer = "" if file.startswith(_INTEGRATIONS) else f"{Path(file).name}:{line}"
+            outer = outer or ("" if from_framework else f"{Path(file).name}:{line}")
         frame = frame.f_back
-    return _line_of_task() or outer or ""
+    return _line_of_task() or outer
 
 
 def unawaitable(name: str, runtime: str) -> CouldNotRun:
@@ -73,4 +76,4 @@ def _line_of_task() -> str:
     except RuntimeError:  # no loop of asyncio runs
         task = None
     made = getattr(task.get_coro(), "cr_origin", None) or () if task is not None else ()
-    return next((f"{Path(file).name}:{line}" for file, line, _ in made if not is_library(file)), "")
+    return next((f"{Path(file).name}:{line}" for file, line, _ in made if not is_library(file) and not file.startswith(_INTEGRATIONS)), "")

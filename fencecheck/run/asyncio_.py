@@ -74,7 +74,7 @@ class AsyncioVirtual:
             Deadlock: nothing can go on.
             CouldNotRun: something was called that there is none of in virtual time.
         """
-        loop = self._loop = VirtualLoop(line, self._in_thread)  # type: ignore[abstract]  # the rest is set below the class
+        loop = self._loop = VirtualLoop(line, self._in_thread, self._wait_s)  # type: ignore[abstract]  # the rest is set below the class
         if line is not None:
             line.loop = loop
         try:

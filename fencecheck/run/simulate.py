@@ -139,13 +139,15 @@ class Runner:
 
     def close(self) -> None:
         """Calls `shutdown()` of the worker, if it was opened, and closes the runtime."""
-        self._watchdog.stop()
-        if self._opened is not None:
-            self._call_once("shutdown", self._opened)
+        try:
+            if self._opened is not None:
+                self._call_once("shutdown", self._opened)
+        finally:
             self._opened = None
-        if self._runtime is not None:
-            self._runtime.close()
-            self._runtime = None if self._probe.runtime == "sync" else runtime(self._probe.runtime, self._probe.timeout_s)
+            self._watchdog.stop()
+            if self._runtime is not None:
+                self._runtime.close()
+                self._runtime = None if self._probe.runtime == "sync" else runtime(self._probe.runtime, self._probe.timeout_s)
 
     def _call_once(self, hook: str, worker: AgentSystem) -> None:
         function = getattr(worker, hook, None)
@@ -159,7 +161,7 @@ class Runner:
 
         try:
             if self._runtime is not None:
-                self._runtime.run(awaited, keep=hook == "open")
+                self._runtime.run(awaited, keep=True)
             else:
                 self._refuse_coroutine(hook, function())
         except Exception as error:

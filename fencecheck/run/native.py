@@ -35,17 +35,24 @@ class AsyncioNative:
         """Runs `main` to its end, at most `timeout_s` real seconds. With `keep` in the worker's task, and the tasks that it leaves live on."""
         loop = self._loop = self._loop or asyncio.new_event_loop()
         done = self._given_to_worker(loop, main) if keep else loop.create_task(self._bounded(main))
+        answer: Any = None
+        failed: BaseException | None = None
         try:
-            return loop.run_until_complete(done)
-        except RuntimeError:
-            if done.done():
-                raise
-            raise stopped() from None
+            answer = loop.run_until_complete(done)
+        except RuntimeError as error:
+            failed = error if done.done() else stopped()
+        except BaseException as error:
+            failed = error  # raised below, as on the loop in virtual time
+        left = asyncio.all_tasks(loop)
+        if keep:
+            self._kept |= left
+        cancel(loop, lambda: asyncio.all_tasks(loop), asyncio.all_tasks(loop) - left | self._kept)
+        try:
+            if failed is not None:
+                raise failed
+            return answer
         finally:
-            left = asyncio.all_tasks(loop)
-            if keep:
-                self._kept |= left
-            cancel(loop, lambda: asyncio.all_tasks(loop), asyncio.all_tasks(loop) - left | self._kept)
+            del failed
 
     async def _bounded(self, main: Main) -> Any:
         try:

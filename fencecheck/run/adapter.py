@@ -51,7 +51,8 @@ class AgentSystem:
         `deliver(key, record)`, `replan(task)`, `restart()`, `lose(record_id)` enable their events.
         `versions_in(args)` returns key to version ids for arguments that carry no unique text, `version_of(key, answer)` the id of the version
         that an answer of the system's own `via=` carries, where neither that id nor the published value is in it.
-        `open()` and `shutdown()` are called once per worker, on one instance whose attributes the others see as `self.worker`.
+        `open()` and `shutdown()` are called once per worker, on one instance whose attributes the others see as `self.worker`; on
+        `asyncio-native` in one task, so that a context manager that is entered in `open()` can be left in `shutdown()`.
 
     `setup`, `run`, `teardown` and all hooks may be `async` where `runtime` is not `sync`.
     """

@@ -55,7 +55,7 @@ class AioPorts:
         return await self._drive(self._kit._fetch(agent, about, via))
 
     async def derive(
-        self, value: Any, parents: Iterable[str | Record] = (), key: str | None = None, *, via: Callable[[], Any] | None = None
+        self, value: Any, parents: Iterable[Any] = (), key: str | None = None, *, via: Callable[[], Any] | None = None
     ) -> Record:
         """As `Kit.derive`."""
         kit = self._kit

@@ -280,9 +280,7 @@ class Kit:
         self._log.append(Fetch(agent, id, "ok" if served is None else "corrupt", self._in_event))
         return self._landing.handed_out(served if served is not None else world.records[id])
 
-    def derive(
-        self, value: Any, parents: Iterable[str | Record] = (), key: str | None = None, *, via: Callable[[], Any] | None = None
-    ) -> Record:
+    def derive(self, value: Any, parents: Iterable[Any] = (), key: str | None = None, *, via: Callable[[], Any] | None = None) -> Record:
         """Writes a record that was derived from `parents`: a plan, a decision, an approval.
 
         Args:
@@ -301,7 +299,7 @@ class Kit:
             self._drive(self._call(via, lambda: None))
         return self._landing.handed_out(record)
 
-    def _parents(self, parents: Iterable[str | Record]) -> tuple[str, ...]:
+    def _parents(self, parents: Iterable[Any]) -> tuple[str, ...]:
         if type(parents) is list or type(parents) is tuple:
             pass  # the usual case: asking an abstract class takes as long as a port
         elif isinstance(parents, str | Record):

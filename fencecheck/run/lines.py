@@ -16,8 +16,8 @@ _INTEGRATIONS = str(_ROOMS / "integrations")
 _KIT = str(_ROOMS / "run" / "kit.py")
 _SIMULATE = str(_ROOMS / "run" / "simulate.py")
 ELSEWHERE: ContextVar[str | None] = ContextVar("fencecheck_line", default=None)
-"""Where the call stands, as `file:line`, for whoever makes it in another's place: a caller in another process, an empty text where it does not say, or
-the tool for which an integration calls a port."""
+"""Where the call stands, as `file:line`, for whoever makes it in another's place: a caller in another process (an empty text where it does not
+say), or the tool for which an integration calls a port."""
 
 
 def line_of_caller() -> str:

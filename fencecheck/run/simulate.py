@@ -173,7 +173,7 @@ class Runner:
         try:
             with self._watchdog.watching():
                 if self._runtime is not None:
-                    self._runtime.run(awaited, keep=hook == "open")
+                    self._runtime.run(awaited, keep=True)
                 else:
                     self._refuse_coroutine(hook, function())
         except (Exception, EpisodeOver) as error:

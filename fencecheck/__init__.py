@@ -30,10 +30,12 @@ _WHERE = {
     "Switch": "interleaving",
     "ToolFault": "interleaving",
     "Update": "interleaving",
+    "apoint": "run.current",
     "check": "search.check",
     "exhaust": "search.check",
     "explore": "search.check",
     "from_functions": "run.adapter",
+    "point": "run.current",
     "simulate": "run.simulate",
     "world": "worlds",
 }
@@ -60,6 +62,8 @@ if TYPE_CHECKING:
     from fencecheck.model import Scenario as Scenario
     from fencecheck.run.adapter import AgentSystem as AgentSystem
     from fencecheck.run.adapter import from_functions as from_functions
+    from fencecheck.run.current import apoint as apoint
+    from fencecheck.run.current import point as point
     from fencecheck.run.kit import Kit as Kit
     from fencecheck.run.simulate import simulate as simulate
 

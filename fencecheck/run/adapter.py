@@ -34,6 +34,7 @@ class AgentSystem:
         halt_exceptions: exceptions that mean "halted" when they leave `run`; all others mean "crashed".
         fault_exceptions: the kit's fault classes (`fencecheck.faults`) to the exceptions, or makers of them, that the system's own
             clients raise in their place.
+        replays: whether a workflow engine repeats calls, inside `kit.replaying()`, so that the kit keeps what each call came to.
         max_points: an episode with more points than this is `stuck`.
         timeout_s: longest real time in seconds that one wait of an episode may take where time is real, and that may pass between two
             points of a run; an episode that takes longer is `stuck`.
@@ -53,6 +54,7 @@ class AgentSystem:
     runtime: ClassVar[RuntimeName] = "sync"
     halt_exceptions: ClassVar[tuple[type[BaseException], ...]] = ()
     fault_exceptions: ClassVar[Mapping[type[BaseException], Any]] = {}
+    replays: ClassVar[bool] = False
     max_points: ClassVar[int] = 2_000
     timeout_s: ClassVar[float] = 30.0
     kit: Kit

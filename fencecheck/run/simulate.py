@@ -15,12 +15,14 @@ from fencecheck.history import Ended, Entry, Halted, History, points
 from fencecheck.interleaving import DROPPED, KINDS, Event, Interleaving
 from fencecheck.model import Scenario
 from fencecheck.run.adapter import OPTIONAL, RUNTIMES, AgentSystem, has_own_store, missing_hooks, name_of
+from fencecheck.run.current import running
 from fencecheck.run.deadlock import Deadlock
 from fencecheck.run.faults import EpisodeOver, Overdue, Restarted
 from fencecheck.run.kit import _AGENT, Kit
 from fencecheck.run.landing import Anchored, Landing
 from fencecheck.run.loops import inside_loop, runtime
 from fencecheck.run.raised import place, said
+from fencecheck.run.replaying import ReplayingKit
 from fencecheck.run.watchdog import Watchdog
 from fencecheck.run.world import Prepared, World
 
@@ -200,7 +202,7 @@ class Runner:
             instance, world, log, events=events, dropped=dropped, anchors=anchors, own_store=self.own_store, lines=noted,
             scheduled=self._scheduled,
         )  # fmt: skip
-        kit = Kit(world, landing, log, own_store=self.own_store, system=instance)
+        kit = (ReplayingKit if instance.replays else Kit)(world, landing, log, own_store=self.own_store, system=instance)
         landing.kit = self._kit = kit
         line = kit._line = None if self._runtime is None else self._runtime.line(kit)
         kit._next = landing.next_stop()
@@ -226,7 +228,8 @@ class Runner:
             except (Exception, EpisodeOver, Restarted) as error:
                 raise self._adapter_failed("setup()", error) from error
             try:
-                return self._run(system, kit)
+                with running(kit):
+                    return self._run(system, kit)
             finally:
                 try:
                     self._refuse_coroutine("teardown", system.teardown())
@@ -267,7 +270,8 @@ class Runner:
             except (Exception, EpisodeOver, Restarted) as error:
                 raise self._adapter_failed("setup()", error) from error
             try:
-                ended = await self._awaited_run(system, kit)
+                with running(kit):
+                    ended = await self._awaited_run(system, kit)
             finally:
                 try:
                     await loop.finish(lambda: _maybe(system.teardown()))
@@ -308,6 +312,8 @@ class Runner:
 
     def _returned(self, kit: Kit) -> Ended | None:
         """How the episode ended, or None where `run` is to be called again."""
+        if kit._refused is not None:
+            raise kit._refused
         if kit._over is not None:
             return Ended("stuck", f"waits for {kit._over}")
         if kit._restart_at is not None:
@@ -317,7 +323,7 @@ class Runner:
 
     def _ended_by(self, error: BaseException, system: AgentSystem, kit: Kit) -> Ended | None:
         """The same for a `run` that raised."""
-        error = _inside_groups(error, system.halt_exceptions)
+        error = kit._refused or _inside_groups(error, system.halt_exceptions)
         if isinstance(error, FencecheckError):
             raise error from None
         if kit._over is not None or isinstance(error, EpisodeOver):

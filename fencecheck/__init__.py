@@ -15,6 +15,7 @@ _WHERE = {
     "Advance": "interleaving",
     "AgentSystem": "run.adapter",
     "CorruptParent": "interleaving",
+    "Decisions": "run.decisions",
     "Deliver": "interleaving",
     "Event": "interleaving",
     "History": "history",
@@ -39,7 +40,7 @@ _WHERE = {
     "simulate": "run.simulate",
     "world": "worlds",
 }
-_MODULES = {"codec", "errors", "faults", "fence", "judge", "mutants", "strategies", "systems", "worlds"}
+_MODULES = {"codec", "decisions", "errors", "faults", "fence", "judge", "mutants", "strategies", "systems", "worlds"}
 
 if TYPE_CHECKING:
     from fencecheck import faults as faults
@@ -64,6 +65,7 @@ if TYPE_CHECKING:
     from fencecheck.run.adapter import from_functions as from_functions
     from fencecheck.run.current import apoint as apoint
     from fencecheck.run.current import point as point
+    from fencecheck.run.decisions import Decisions as Decisions
     from fencecheck.run.kit import Kit as Kit
     from fencecheck.run.simulate import simulate as simulate
 

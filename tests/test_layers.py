@@ -20,6 +20,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "interleaving": {"errors", "model"},
     "history": {"errors", "model", "interleaving"},
     "faults": {"run"},
+    "decisions": {"run"},
     "codec": VALUES,
     "worlds": VALUES,
     "fence": set(),

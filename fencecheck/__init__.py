@@ -40,7 +40,7 @@ _WHERE = {
     "simulate": "run.simulate",
     "world": "worlds",
 }
-_MODULES = {"codec", "decisions", "errors", "faults", "fence", "judge", "mutants", "strategies", "systems", "worlds"}
+_MODULES = {"codec", "conformance", "decisions", "errors", "faults", "fence", "judge", "mutants", "strategies", "systems", "worlds"}
 
 if TYPE_CHECKING:
     from fencecheck import faults as faults

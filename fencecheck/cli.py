@@ -302,6 +302,27 @@ def _exit(statuses: Iterable[int] = ()) -> None:
     context.exit(max([*statuses, 0 if unwritten is None else 2], key=_WORST.index))
 
 
+@main.command("check-adapter")
+@click.argument("systems", metavar="SYSTEM...", nargs=-1, required=True)
+def check_adapter(systems: tuple[str, ...]) -> None:
+    """Say what is wrong with adapters, each with what to do, before any verdict of theirs is believed.
+
+    SYSTEM is named as for `fencecheck check`. Exit status: 0 nothing is wrong, 1 something is, 2 bad input.
+    """
+    from fencecheck.run.adapter import name_of
+    from fencecheck.search.conformance import problems, told
+
+    statuses = []
+    for name in systems:
+        system = _load(name)
+        with _progress(f"looking at {name}"), _no_exit():
+            found = problems(system)
+        for line in told(name_of(system), found):
+            _echo(line)
+        statuses.append(1 if found else 0)
+    _exit(statuses)
+
+
 # -- replay --------------------------------------------------------------------------------------------------------------------------
 
 

@@ -21,6 +21,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "history": {"errors", "model", "interleaving"},
     "faults": {"run"},
     "decisions": {"run"},
+    "conformance": {"search"},
     "codec": VALUES,
     "worlds": VALUES,
     "fence": set(),

@@ -78,3 +78,8 @@ class running:
 def in_via(inside: bool) -> None:
     """A port begins or ends calling the system's own function."""
     _VIA.set(inside)
+
+
+def inside_via() -> bool:
+    """Whether the caller is the system's own function, called by a port."""
+    return _VIA.get()

@@ -32,6 +32,11 @@ _HOOK: ContextVar[bool] = ContextVar("fencecheck_hook", default=False)
 """Whether the caller is a hook of an event: others may go on while an async one waits."""
 
 
+def inside_hook() -> bool:
+    """Whether the caller is a hook of an event."""
+    return _HOOK.get()
+
+
 class _Closed:
     """Stands for the landing once the episode is over: a late call, of a thread that was left running, reaches no other episode."""
 

@@ -135,7 +135,7 @@ def from_functions(
     Args:
         plan: from the records read, by key, to a plan of any type.
         act: from the plan to the arguments that go out.
-        validate: from the plan, its basis (key to version id) and `head(key)` to whether it may go out; None: acts unvalidated.
+        validate: from the plan, its basis (declared key to version id) and `head(key)` to whether it may go out; None: acts unvalidated.
         scenario: the world; its first action is the one that goes out.
         name: what reports call it; the name of the variable that it is bound to, so that another process can load it.
 
@@ -157,8 +157,8 @@ def from_functions(
                     return
             made = plan(records)
             record = kit.derive(made, parents=[r.id for r in records.values()])
-            basis = {key: r.id for key, r in records.items()}
             if validate is not None:
+                basis = {key: records[key].id for key in kit.declared(action.name) if key in records}
                 if not validate(made, basis, partial(kit.head, timeout=OWNER_TIMEOUT_S)):
                     kit.halted("the plan is no longer current")
                     return

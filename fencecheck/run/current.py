@@ -56,23 +56,18 @@ def current() -> Kit | None:
     return _running[0]
 
 
-class running:
-    """While `run` runs: `with running(kit): ...`."""
+def enter(kit: Kit) -> Kit | None:
+    """`run` begins. Returns what `leave` is to be given."""
+    before = _KIT.get()
+    _KIT.set(kit)
+    _running.append(kit)
+    return before
 
-    __slots__ = ("_before", "_kit")
 
-    def __init__(self, kit: Kit) -> None:
-        self._kit = kit
-
-    def __enter__(self) -> None:
-        self._before = _KIT.get()
-        _KIT.set(self._kit)
-        _running.append(self._kit)
-
-    def __exit__(self, *exc: Any) -> None:
-        # not by a token: a coroutine may be closed in another context than it was begun in
-        _KIT.set(self._before)
-        _running.remove(self._kit)
+def leave(kit: Kit, before: Kit | None) -> None:
+    """It has ended."""
+    _KIT.set(before)  # not by a token: a coroutine may be closed in another context than it was begun in
+    _running.remove(kit)
 
 
 def in_via(inside: bool) -> None:

@@ -15,7 +15,7 @@ from fencecheck.history import Ended, Entry, Halted, History, points
 from fencecheck.interleaving import DROPPED, KINDS, Event, Interleaving
 from fencecheck.model import Scenario
 from fencecheck.run.adapter import OPTIONAL, RUNTIMES, AgentSystem, has_own_store, missing_hooks, name_of
-from fencecheck.run.current import running
+from fencecheck.run.current import enter, leave
 from fencecheck.run.deadlock import Deadlock
 from fencecheck.run.faults import EpisodeOver, Overdue, Restarted
 from fencecheck.run.kit import _AGENT, Kit
@@ -227,10 +227,11 @@ class Runner:
                     kit._drive(landing.seed())
             except (Exception, EpisodeOver, Restarted) as error:
                 raise self._adapter_failed("setup()", error) from error
+            outer = enter(kit)
             try:
-                with running(kit):
-                    return self._run(system, kit)
+                return self._run(system, kit)
             finally:
+                leave(kit, outer)
                 try:
                     self._refuse_coroutine("teardown", system.teardown())
                 except Overdue as error:
@@ -269,10 +270,11 @@ class Runner:
                     await kit.aio._drive(landing.seed())
             except (Exception, EpisodeOver, Restarted) as error:
                 raise self._adapter_failed("setup()", error) from error
+            outer = enter(kit)
             try:
-                with running(kit):
-                    ended = await self._awaited_run(system, kit)
+                ended = await self._awaited_run(system, kit)
             finally:
+                leave(kit, outer)
                 try:
                     await loop.finish(lambda: _maybe(system.teardown()))
                 except Overdue as error:

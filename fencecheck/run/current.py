@@ -8,7 +8,7 @@ find their kit in it; a thread that inherits none belongs to the only episode th
 from __future__ import annotations
 
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fencecheck.errors import CouldNotRun
 

@@ -309,6 +309,27 @@ def _exit(statuses: Iterable[int] = ()) -> None:
     context.exit(max([*statuses, 0 if unwritten is None else 2], key=_WORST.index))
 
 
+@main.command("check-adapter")
+@click.argument("systems", metavar="SYSTEM...", nargs=-1, required=True)
+def check_adapter(systems: tuple[str, ...]) -> None:
+    """Say what is wrong with adapters, each with what to do, before any verdict of theirs is believed.
+
+    SYSTEM is named as for `fencecheck check`. Exit status: 0 nothing is wrong, 1 something is, 2 bad input.
+    """
+    from fencecheck.run.adapter import name_of
+    from fencecheck.search.conformance import problems, told
+
+    statuses = []
+    for name in systems:
+        system = _load(name)
+        with _progress(f"looking at {name}"), _no_exit():
+            found = problems(system)
+        for line in told(name_of(system), found):
+            _echo(line)
+        statuses.append(1 if found else 0)
+    _exit(statuses)
+
+
 # -- replay --------------------------------------------------------------------------------------------------------------------------
 
 
@@ -378,20 +399,17 @@ def systems() -> None:
 
 @main.command()
 @click.argument("directory", metavar="[DIR]", default=".", type=click.Path(path_type=Path))
-def init(directory: Path) -> None:
-    """Write an adapter made of three functions, and its test, into DIR."""
-    from fencecheck.report.json import refuse_unwritable_folder, write
-    from fencecheck.report.starter import ADAPTER, ADAPTER_FILE, TEST, TEST_FILE
+@click.option("--framework", default="plain", metavar="NAME", help="What the agent is made of; --list names them all.")
+@click.option("--list", "listed", is_flag=True, help="List the frameworks and write nothing.")
+def init(directory: Path, framework: str, listed: bool) -> None:
+    """Write an adapter that runs at once, its test and a workflow for continuous integration into DIR.
 
-    files = {directory / ADAPTER_FILE: ADAPTER, directory / TEST_FILE: TEST}
-    for path in files:
-        if path.exists():
-            raise BadInput(f"{path} is there already and is not overwritten: remove it, or name another directory")
-    refuse_unwritable_folder(directory)
-    for path, text in files.items():
-        write(path, text)
-        _echo(f"wrote {path}")
-    _echo(f"now: fencecheck check {directory / ADAPTER_FILE}:OrderAgent")
+    The agent in it is a small one with the usual mistake: the check fails until that is put right.
+    """
+    from fencecheck.report import starter
+
+    for line in starter.listed() if listed else starter.write_all(framework, directory):
+        _echo(line)
     _exit()
 
 

@@ -20,6 +20,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "interleaving": {"errors", "model"},
     "history": {"errors", "model", "interleaving"},
     "faults": {"run"},
+    "decisions": {"run"},
+    "conformance": {"search"},
     "codec": VALUES,
     "worlds": VALUES,
     "fence": set(),

@@ -37,6 +37,7 @@ class AgentSystem:
         cannot_happen: kinds of event that make no sense for it, each with why; they are not sent, and a report says so.
         tools_can_halt: whether its tools are part of what is tested, so that one of the halt exceptions out of an act's `via=` is a halt of the
             system's own, needed or not, and no refusal by the outside.
+        replays: whether a workflow engine repeats calls, inside `kit.replaying()`, so that the kit keeps what each call came to.
         max_points: an episode with more points than this is `stuck`.
         timeout_s: longest real time in seconds that one wait of an episode may take where time is real, and that may pass between two
             points of a run; an episode that takes longer is `stuck`.
@@ -63,6 +64,7 @@ class AgentSystem:
     fault_exceptions: ClassVar[Mapping[type[BaseException], Any]] = {}
     cannot_happen: ClassVar[Mapping[str, str]] = {}
     tools_can_halt: ClassVar[bool] = False
+    replays: ClassVar[bool] = False
     max_points: ClassVar[int] = 2_000
     timeout_s: ClassVar[float] = 30.0
     own_order: ClassVar[str] = ""
@@ -158,7 +160,7 @@ def from_functions(
     Args:
         plan: from the records read, by key, to a plan of any type.
         act: from the plan to the arguments that go out.
-        validate: from the plan, its basis (key to version id) and `head(key)` to whether it may go out; None: acts unvalidated.
+        validate: from the plan, its basis (declared key to version id) and `head(key)` to whether it may go out; None: acts unvalidated.
         scenario: the world; its first action is the one that goes out.
         name: what reports call it; the name of the variable that it is bound to, so that another process can load it.
 
@@ -180,8 +182,8 @@ def from_functions(
                     return
             made = plan(records)
             record = kit.derive(made, parents=[r.id for r in records.values()])
-            basis = {key: r.id for key, r in records.items()}
             if validate is not None:
+                basis = {key: records[key].id for key in kit.declared(action.name) if key in records}
                 if not validate(made, basis, partial(kit.head, timeout=OWNER_TIMEOUT_S)):
                     kit.halted("the plan is no longer current")
                     return

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-from fencecheck.errors import BadInput, CouldNotRun
+from fencecheck.errors import BadInput, CouldNotRun, FencecheckError
 from fencecheck.history import Declared, Derive, Entry, Fetch, Halted, Head, Memory, Pause, Read, Seam, Validated, is_point
 from fencecheck.model import Record, Scenario
 from fencecheck.run import faults, tools, unknown
 from fencecheck.run.adapter import name_of
+from fencecheck.run.current import in_via
 from fencecheck.run.faults import MALFORMED, EpisodeOver, Restarted
 from fencecheck.run.recognise import version_in
 from fencecheck.run.world import World, handed_out
@@ -29,6 +30,11 @@ if TYPE_CHECKING:
 _AGENT: ContextVar[str] = ContextVar("fencecheck_agent")
 _HOOK: ContextVar[bool] = ContextVar("fencecheck_hook", default=False)
 """Whether the caller is a hook of an event: others may go on while an async one waits."""
+
+
+def inside_hook() -> bool:
+    """Whether the caller is a hook of an event."""
+    return _HOOK.get()
 
 
 class _Closed:
@@ -60,6 +66,7 @@ class Kit:
         self._next = 0  # the first point at which anything but the port's own work is to be done
         self._in_event = False
         self._over: str | None = None
+        self._refused: FencecheckError | None = None
         self._named = [self.scenario.agents[0]]
         self._fallback = self._named[0]  # who calls from a thread that inherited nothing
         self._restart_at: int | None = None  # the point of a restart, until `run` is called again
@@ -116,6 +123,12 @@ class Kit:
         self._over = self._over or waited_for
         self._next = 0
         return EpisodeOver(waited_for)
+
+    def _refuse(self, error: FencecheckError) -> FencecheckError:
+        """Keeps what says that the episode cannot be judged, in case the system swallows it, and returns it to be raised."""
+        self._refused = self._refused or error
+        self._next = 0
+        return error
 
     def _raise_as(self, fault: faults.Fault) -> BaseException:
         """The system's own exception for this fault, where `fault_exceptions` maps one."""
@@ -413,6 +426,29 @@ class Kit:
         self._landing._pending.append((sum(map(is_point, self._log)), what))
         self._next = 0
 
+    # -- what teams really run ---------------------------------------------------------------------------------------
+
+    def wrap(self, client: Any, **options: Any) -> Any:
+        """`client` with some of its methods made ports, and all else as it is. Arguments and errors as for `fencecheck.run.wrap.wrap`."""
+        from fencecheck.run.wrap import wrap
+
+        return wrap(self, client, **options)
+
+    def replaying(self, still: Callable[[], bool] | None = None, *, of: str = "") -> AbstractContextManager[None]:
+        """One replay of a workflow, from its beginning: calls inside are no points, no answers and no effects, and return what they did before.
+
+        Args:
+            still: whether the engine is still replaying, asked at each call; None: to the end of the block.
+            of: the name of the workflow, where several share an agent; its calls are then inside such a block the first time too.
+
+        Raises:
+            CouldNotRun: the class does not say `replays = True`.
+            Nondeterministic: a call inside was not made before.
+        """
+        raise CouldNotRun(
+            f"{self._name()} calls kit.replaying(): set replays = True on its class, so that the kit keeps what each call returned"
+        )
+
     # -- plumbing ---------------------------------------------------------------------------------------------------
 
     def _state(self, entry: Pause | Seam | Validated | Halted) -> None:
@@ -439,6 +475,7 @@ class Kit:
 
     def _call(self, via: Callable[[], Any], failed: Callable[[], None]) -> Generator[Any, Any, Any]:
         """Calls the system's own function; `failed` logs what it did if it raises, or if the caller is cancelled while it waits."""
+        in_via(True)
         try:
             answer = via()
             if hasattr(answer, "__await__"):
@@ -449,6 +486,8 @@ class Kit:
             if not self._ran:
                 failed()
             raise
+        finally:
+            in_via(False)
         if self._landing is _CLOSED:
             raise EpisodeOver("the episode is over")
         return answer

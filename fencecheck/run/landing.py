@@ -140,6 +140,8 @@ class Landing:
     def arriving(self, point: int, port: str, about: str, agent: str) -> Generator[Any, Any, None]:
         """The same as steps, which an awaited port drives."""
         kit = self.kit
+        if kit._refused is not None:
+            raise kit._refused
         if kit._over is not None or point >= self.system.max_points:
             raise kit._stuck(kit._over or f"nothing: {point} points, the most that an episode may have (max_points)")
         if kit._restart_at is not None:

@@ -1,8 +1,8 @@
 """What a system asks past its ports: clocks, chance, sleeps, sockets, other processes. None of it can be repeated.
 
 Heard by a profile function in one episode of the preflight, so that no episode of a search pays for it, nothing is patched, and it does not
-matter how a name was imported. What runs inside a port (`via=`), a hook, `setup`, `teardown`, `open` or `shutdown` may ask what it likes, and
-what the event loops ask is not the system's. Code in other languages is not heard.
+matter how a name was imported. What runs inside a port (`via=`), a hook, `setup`, `teardown`, `open` or `shutdown` may ask what it likes, as
+may a planner whose decisions are held fixed, and what the event loops ask is not the system's. Code in other languages is not heard.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any
 from fencecheck.run.raised import is_library
 
 _RUN = Path(__file__).parent
-_PORTS = frozenset(str(_RUN / name) for name in ("kit.py", "aio.py", "landing.py", "tools.py"))
+_PORTS = frozenset(str(_RUN / name) for name in ("kit.py", "aio.py", "landing.py", "tools.py", "decisions.py"))
 _SIMULATE = str(_RUN / "simulate.py")
 _BESIDE = frozenset({"_episode", "whole", "_call_once", "awaited"})
 """The functions of `simulate` that call `setup` and `teardown`, `open` and `shutdown`."""

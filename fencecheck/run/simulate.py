@@ -15,12 +15,14 @@ from fencecheck.history import Ended, Entry, Halted, History, points
 from fencecheck.interleaving import DROPPED, KINDS, Event, Interleaving, refuse_kind
 from fencecheck.model import Scenario
 from fencecheck.run.adapter import OPTIONAL, RUNTIMES, AgentSystem, has_own_store, missing_hooks, name_of
+from fencecheck.run.current import enter, leave
 from fencecheck.run.deadlock import Deadlock
 from fencecheck.run.faults import EpisodeOver, Overdue, Restarted
 from fencecheck.run.kit import _AGENT, Kit
 from fencecheck.run.landing import Anchored, Landing
 from fencecheck.run.loops import inside_loop, runtime
 from fencecheck.run.raised import place, said
+from fencecheck.run.replaying import ReplayingKit
 from fencecheck.run.slips import refuse_slips
 from fencecheck.run.watchdog import Watchdog
 from fencecheck.run.world import Prepared, World
@@ -214,7 +216,7 @@ class Runner:
             instance, world, log, events=events, dropped=dropped, anchors=anchors, own_store=self.own_store, lines=noted,
             scheduled=self._scheduled,
         )  # fmt: skip
-        kit = Kit(world, landing, log, own_store=self.own_store, system=instance)
+        kit = (ReplayingKit if instance.replays else Kit)(world, landing, log, own_store=self.own_store, system=instance)
         landing.kit = self._kit = kit
         line = kit._line = None if self._runtime is None else self._runtime.line(kit)
         kit._next = landing.next_stop()
@@ -254,9 +256,11 @@ class Runner:
                     kit._drive(landing.seed())
             except (Exception, EpisodeOver, Restarted) as error:
                 raise self._adapter_failed("setup()", error) from error
+            outer = enter(kit)
             try:
                 return self._run(system, kit)
             finally:
+                leave(kit, outer)
                 try:
                     self._refuse_coroutine("teardown", system.teardown())
                 except Overdue as error:
@@ -295,9 +299,11 @@ class Runner:
                     await kit.aio._drive(landing.seed())
             except (Exception, EpisodeOver, Restarted) as error:
                 raise self._adapter_failed("setup()", error) from error
+            outer = enter(kit)
             try:
                 ended = await self._awaited_run(system, kit)
             finally:
+                leave(kit, outer)
                 try:
                     await loop.finish(lambda: _maybe(system.teardown()))
                 except Overdue as error:
@@ -337,6 +343,8 @@ class Runner:
 
     def _returned(self, kit: Kit) -> Ended | None:
         """How the episode ended, or None where `run` is to be called again."""
+        if kit._refused is not None:
+            raise kit._refused
         if kit._over is not None:
             return Ended("stuck", f"waits for {kit._over}")
         if kit._restart_at is not None:
@@ -346,7 +354,7 @@ class Runner:
 
     def _ended_by(self, error: BaseException, system: AgentSystem, kit: Kit) -> Ended | None:
         """The same for a `run` that raised."""
-        error = _inside_groups(error, system.halt_exceptions)
+        error = kit._refused or _inside_groups(error, system.halt_exceptions)
         if isinstance(error, FencecheckError):
             raise error from None
         if kit._over is not None or isinstance(error, EpisodeOver):

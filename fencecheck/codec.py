@@ -32,7 +32,7 @@ from msgspec.structs import asdict, astuple, replace
 
 from fencecheck.errors import BadInput
 from fencecheck.history import Act, Entry, History, arrivals
-from fencecheck.interleaving import Event, Interleaving, What
+from fencecheck.interleaving import Event, Interleaving, Update, What, refuse_unknown_how
 from fencecheck.model import Record, Scenario
 
 FORMAT = 1
@@ -138,6 +138,9 @@ def decode_interleaving(data: Data, *, name: str = "the interleaving") -> Interl
     """
     stored = _convert(_object(data, "interleaving", name), _InterleavingFile, name)
     _check_values(stored.scenario, name)
+    for event in stored.events:
+        if isinstance(event.what, Update):
+            refuse_unknown_how(event.what, stored.scenario, f"{name}: ")
     return Interleaving(stored.scenario, stored.dropped, stored.events)
 
 
@@ -186,14 +189,11 @@ def decode_history(data: Data, *, name: str = "the history") -> History:
     places = [f"{name}, line {number}" for number in range(2, expected + 2)]
     kinds: list[Any] = [_RecordLine] * header.records + [Entry] * header.entries
     stored: list[Any] = [_convert(_parse(line, place), kind, place) for line, kind, place in zip(lines[1:], kinds, places, strict=True)]
-    records = [Record(*astuple(line)) for line in stored[: header.records]]
-    return History(
-        header.scenario,
-        stored[header.records :],
-        {record.id: record for record in records},
-        header.versions,
-        *(getattr(header, field) for field in _ALIKE),
-    )
+    for entry, place in zip(stored, places, strict=True):
+        if isinstance(getattr(entry, "what", None), Update):
+            refuse_unknown_how(entry.what, header.scenario, f"{place}: ")
+    records = {line.id: Record(*astuple(line)) for line in stored[: header.records]}
+    return History(header.scenario, stored[header.records :], records, header.versions, *(getattr(header, field) for field in _ALIKE))
 
 
 # -- cases ---------------------------------------------------------------------------------------------------------------------------

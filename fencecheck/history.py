@@ -19,7 +19,7 @@ from fencecheck.interleaving import Event, What
 from fencecheck.model import Record, Scenario
 
 Answer = Literal["ok", "refused", "hang", "malformed", "wrong-key", "missing", "corrupt"]
-Outcome = Literal["done", "refused", "lost-reply", "precondition-failed", "repeated", "key-reused"]
+Outcome = Literal["done", "refused", "lost-reply", "precondition-failed", "repeated", "key-reused", "halted"]
 How = Literal["returned", "halted", "crashed", "stuck"]
 
 
@@ -77,7 +77,8 @@ class Act(Struct, tag="act", repr_omit_defaults=True, forbid_unknown_fields=True
         plan: id of the plan that it carries out, if named.
         basis: key to version that the system says it was made from, if said.
         expect: key to version that the tool was asked to check atomically with the effect.
-        outcome: how the tool answered; `repeated` is a used idempotency key, `key-reused` one with other arguments.
+        outcome: how the tool answered; `repeated` is a used idempotency key, `key-reused` one with other arguments, `halted` a halt of the system's
+            own inside a tool that is part of it.
         effect: whether the call had an effect on the outside, answered or not.
         wrote: versions that the effect committed, in the order of the action's `writes`.
         depends_on, declared: D*(a) and the declared keys, where they depend on the arguments.
@@ -147,6 +148,7 @@ class Landed(Struct, tag="landed", repr_omit_defaults=True, forbid_unknown_field
         unwound: of a restart that fired, the label of the call that it unwound, which is no entry since it never happened.
         due: of a switch or an advance that fired, the label of the call whose turn it was.
         runs: of a switch that fired, the function that the task which goes first runs.
+        same: of an update that fired, whether it left the version as it was.
     """
 
     at: int
@@ -157,13 +159,19 @@ class Landed(Struct, tag="landed", repr_omit_defaults=True, forbid_unknown_field
     unwound: str | None = None
     due: str | None = None
     runs: str | None = None
+    same: bool = False
 
 
 class Truth(Struct, gc=False, tag="truth", repr_omit_defaults=True, forbid_unknown_fields=True, omit_defaults=True):
-    """The system's own store was seen to hold `version` of `key` as current, which it had not before."""
+    """The system's own store was seen to hold `version` of `key` as current, which it had not before.
+
+    Args:
+        by: the agent whose act had just been done, and so wrote it.
+    """
 
     key: str
     version: str
+    by: str | None = None
 
 
 class Ended(Struct, gc=False, tag="ended", repr_omit_defaults=True, forbid_unknown_fields=True, omit_defaults=True):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, Union, get_args
 from msgspec import Struct
 from msgspec.structs import force_setattr
 
-from fencecheck.errors import BadInput
+from fencecheck.errors import BadInput, alike
 from fencecheck.model import Scenario
 
 UpdateHow = Literal["fresh", "earlier", "removed"]
@@ -28,9 +28,9 @@ DISHONEST: frozenset[str] = frozenset({"older-head"})
 """Owner answers that break the assumption of honest owners; off unless `assume_broken={"honest-owners"}`."""
 
 
-def _one_of(what: Struct, how: str, hows: tuple[str, ...]) -> None:
+def _one_of(what: Struct, how: str, hows: tuple[str, ...], place: str = "") -> None:
     if how not in hows:
-        raise BadInput(f"{type(what).__name__}: how must be one of {', '.join(hows)}, not {how!r}")
+        raise BadInput(f"{place}{type(what).__name__}: how must be one of {', '.join(hows)}, not {how!r}")
 
 
 def _at_place(what: Struct, place: int | str) -> None:
@@ -39,13 +39,30 @@ def _at_place(what: Struct, place: int | str) -> None:
 
 
 class Update(Struct, frozen=True, tag="update", repr_omit_defaults=True, forbid_unknown_fields=True):
-    """The owner of `key` commits a new version: a fresh value, an earlier value again, or a tombstone."""
+    """The owner of `key` commits a new version: a fresh value, an earlier value again, or a tombstone.
+
+    Args:
+        key: the fact.
+        how: `fresh`, `earlier` or `removed`; or one of the further ways that the scenario names in `update_hows`.
+    """
 
     key: str
-    how: UpdateHow = "fresh"
+    how: str = "fresh"
 
-    def __post_init__(self) -> None:
-        _one_of(self, self.how, UPDATE_HOWS)
+
+def refuse_unknown_how(what: Update, scenario: Scenario, place: str = "") -> None:
+    """Says of an update, after the place where it stands, that it can happen in no such way in this scenario.
+
+    Raises:
+        BadInput: it cannot.
+    """
+    if what.how not in UPDATE_HOWS:
+        _one_of(what, what.how, update_hows(scenario), place)
+
+
+def update_hows(scenario: Scenario) -> tuple[str, ...]:
+    """The ways in which a key can be updated in this scenario, simplest first."""
+    return (*UPDATE_HOWS, *scenario.update_hows)
 
 
 class Deliver(Struct, frozen=True, tag="deliver", repr_omit_defaults=True, forbid_unknown_fields=True):
@@ -154,6 +171,19 @@ TURNS: tuple[type[Struct], ...] = (Switch, Advance)
 """The kinds that change nothing in the world: they decide who goes first, and so need a scheduler of ours."""
 
 
+def refuse_kind(kind: str) -> None:
+    """Says of a word that it is no kind of event.
+
+    Raises:
+        BadInput: it is none.
+    """
+    known = (*KINDS, DROPPED)
+    if kind not in known:
+        like = alike(kind, known)
+        meant = f"did you mean {like}? Else " if like is not None else ""
+        raise BadInput(f"there is no kind of event {kind!r}: {meant}use {', '.join(known)}")
+
+
 def kind_of(what: What) -> str:
     """The name of the event's kind, such as `missing-parent`."""
     return str(what.__struct_config__.tag)
@@ -195,6 +225,9 @@ class Interleaving(Struct, frozen=True, repr_omit_defaults=True, forbid_unknown_
     def __post_init__(self) -> None:
         events = [event if isinstance(event, Event) else Event(*event) for event in self.events]
         force_setattr(self, "events", tuple(sorted(events, key=lambda event: event.at)))
+        for event in events:
+            if type(event.what) is Update:
+                refuse_unknown_how(event.what, self.scenario)
         force_setattr(self, "dropped", tuple(sorted(dict.fromkeys((name, key) for name, key in self.dropped))))
 
     @property

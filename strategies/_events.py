@@ -18,7 +18,6 @@ from fencecheck.interleaving import (
     DISHONEST,
     OUTAGE_HOWS,
     TOOL_HOWS,
-    UPDATE_HOWS,
     Advance,
     CorruptParent,
     Deliver,
@@ -32,6 +31,7 @@ from fencecheck.interleaving import (
     ToolFault,
     Update,
     What,
+    update_hows,
 )
 from fencecheck.model import Scenario
 from fencecheck.strategies._arguments import check_assumptions, check_count, check_kinds, check_scenario, some
@@ -42,13 +42,13 @@ LIKELY_TASKS = 4
 
 
 def updates(scenario: Scenario) -> SearchStrategy[Update]:
-    """The owner of a key commits a new version: a fresh value first, then an earlier one again, then a removal.
+    """The owner of a key commits a new version: a fresh value first, then an earlier one again, then a removal, then the scenario's further ways.
 
     Raises:
         BadArgument: `scenario` is none, or has no keys.
     """
     keys = some("updates", "keys", check_scenario("updates", scenario).keys)
-    return _made(Update, keys, UPDATE_HOWS)
+    return _made(Update, keys, update_hows(scenario))
 
 
 def deliveries(scenario: Scenario) -> SearchStrategy[Deliver]:

@@ -10,7 +10,7 @@ from collections.abc import Collection
 from fencecheck.history import Act, Ended, History
 from fencecheck.judge.effects import judge_effect
 from fencecheck.judge.levels import ALWAYS_FAIL, FINDINGS, LEVELS, Level, counts_at
-from fencecheck.judge.need import any_failure, halting_agent, needed, open_keys, true_keys
+from fencecheck.judge.need import any_failure, at_stake, halting_agent, needed
 from fencecheck.judge.timeline import Timeline
 from fencecheck.judge.verdict import EpisodeOutcome, Finding, Judgement
 
@@ -42,7 +42,7 @@ def _effects(history: History, line: Timeline, into: Judgement) -> dict[str, int
     counts: dict[str, int] = {}
     for i in line.acts:
         entry: Act = history.entries[i]  # type: ignore[assignment]
-        if entry.outcome in ("refused", "precondition-failed", "key-reused"):
+        if entry.outcome in ("refused", "precondition-failed", "key-reused", "halted"):
             into.refused += 1
         action = history.scenario.action(entry.action)
         if not entry.effect or action is None:
@@ -62,9 +62,11 @@ def _replans(history: History, line: Timeline, into: Judgement) -> None:
     for agent, at in line.unbounded:
         message = f"{agent} replanned {line.most + 1} times for one action; allowed is {line.most}."
         into.findings.append(Finding("unbounded-replan", at[-1], None, at, message))
-    keys = open_keys(history, set()) if line.replans else None
+    if not line.replans or any(action.by_arguments for action in history.scenario.actions):
+        return  # there the keys of the new plan are not known
+    stake = at_stake(history, ())
     for replan in line.replans:
-        if keys is not None and not needed(history, line, replan.agent, replan.left, replan.at, keys, true_keys(history, set())):
+        if not needed(history, line, replan.agent, replan.left, replan.at, stake):
             into.needless_replans += 1
             message = f"{replan.agent} replanned though nothing that it depends on had changed or failed."
             into.findings.append(Finding("needless-replan", replan.at, None, (replan.at,), message))
@@ -88,9 +90,8 @@ def _outcome(history: History, line: Timeline, done: Collection[str], ended: End
         return "crashed"
     if all(action.name in done for action in history.scenario.actions):
         return "completed"
-    keys = open_keys(history, done)
     agent = halting_agent(history)
-    need = keys is None or needed(history, line, agent, line.plan_of(agent), last, keys, true_keys(history, done))
+    need = needed(history, line, agent, line.plan_of(agent), last, at_stake(history, done))
     if not need:
         message = f"{agent} halted though nothing that it depends on had changed or failed."
         into.findings.append(Finding("needless-halt", last, None, (last,), message))

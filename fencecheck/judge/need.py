@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import NamedTuple
 
 from fencecheck.history import Act, Fetch, Halted, Head, History, Landed, Memory, Read, is_point
 from fencecheck.interleaving import Replan, Restart
@@ -10,33 +11,39 @@ from fencecheck.judge.evidence import basis_of, lineage
 from fencecheck.judge.timeline import Timeline
 
 
-def open_keys(history: History, done: Collection[str]) -> tuple[str, ...] | None:
-    """The declared keys of the actions that had no effect yet; None where they depend on arguments, so that need cannot be judged."""
-    keys: dict[str, None] = {}
-    for action in history.scenario.actions:
-        if action.name in done:
-            continue
-        if action.by_arguments:
-            return None
-        keys.update(dict.fromkeys(history.scenario.declared(action, history.dropped)))
-    return tuple(keys)
-
-
-def true_keys(history: History, done: Collection[str]) -> frozenset[str]:
-    """The keys on which the actions that had no effect yet really depend: without them nothing can be planned, declared or not."""
-    return frozenset(key for action in history.scenario.actions if action.name not in done for key in action.depends_on)
-
-
-def needed(history: History, line: Timeline, agent: str, plan: str | None, until: int, keys: tuple[str, ...], true: frozenset[str]) -> bool:
-    """Whether anything gave `agent`, which held `plan`, a reason to give it up before the entry `until`.
+class Stake(NamedTuple):
+    """What the actions that had no effect yet depend on.
 
     Args:
-        keys: the declared keys at stake.
-        true: the true dependencies at stake.
+        declared: their declared keys that are known.
+        true: the keys on which they really depend: without them nothing can be planned, declared or not.
+        perhaps: keys that may be among both, since they depend on arguments that nobody knows.
     """
-    records = history.records
+
+    declared: tuple[str, ...]
+    true: frozenset[str]
+    perhaps: tuple[str, ...]
+
+
+def at_stake(history: History, done: Collection[str]) -> Stake:
+    """What the actions that are not `done` depend on."""
+    left = [action for action in history.scenario.actions if action.name not in done]
+    keys: dict[bool, dict[str, None]] = {False: {}, True: {}}
+    for action in left:
+        keys[action.by_arguments].update(dict.fromkeys(history.scenario.declared(action, history.dropped)))
+    return Stake(tuple(keys[False]), frozenset(key for action in left for key in action.depends_on), tuple(keys[True]))
+
+
+def needed(history: History, line: Timeline, agent: str, plan: str | None, until: int, stake: Stake) -> bool:
+    """Whether anything gave `agent`, which held `plan`, a reason to give it up before the entry `until`.
+
+    Of the keys that are perhaps at stake a plan rests on some: those are.
+    """
+    records, keys = history.records, stake.declared
+    true = stake.true.union(stake.perhaps)
     if plan is not None:
         ids = lineage(records, plan)[0]
+        keys = (*keys, *(key for key in stake.perhaps if basis_of(records, ids, plan, key)))
         own = {key: basis_of(records, ids, plan, key) for key in keys}
         if any(len(versions) != 1 for versions in own.values()):
             return True
@@ -44,7 +51,8 @@ def needed(history: History, line: Timeline, agent: str, plan: str | None, until
         if history.own_store and any(line.truth(key, until) not in own[key] for key in keys):
             return True
     else:
-        ids, since, own = [], -1, _first_served(history, agent, until)
+        keys = (*keys, *stake.perhaps)
+        ids, since, own = [], -1, _own(history, line, agent, until)
         if history.own_store and any(line.truth(key, until) not in own[key] for key in keys if key in own):
             return True
     for i in range(since + 1, until):
@@ -66,12 +74,13 @@ def _counts(other: str | None, agent: str, line: Timeline) -> bool:
     return other is not None and (other == agent or other not in line.planners)
 
 
-def _first_served(history: History, agent: str, until: int) -> dict[str, tuple[str, ...]]:
+def _own(history: History, line: Timeline, agent: str, until: int) -> dict[str, tuple[str, ...]]:
+    """What an agent without a plan goes by, by key: the version that it was served first, and those that its own acts wrote."""
     own: dict[str, tuple[str, ...]] = {}
     for entry in history.entries[:until]:
         if isinstance(entry, Read | Head | Memory) and entry.agent == agent and not entry.in_event and entry.version is not None:
             own.setdefault(entry.key, (entry.version,))
-    return own
+    return {key: (*versions, *line.wrote.get((agent, key), ())) for key, versions in own.items()}
 
 
 def _reason(
@@ -92,7 +101,7 @@ def _reason(
         return entry.key in keys and entry.version is not None and entry.version not in own.get(entry.key, ())
     if type(entry) is Fetch:
         return entry.answer != "ok" and entry.id in ids
-    return type(entry) is Act and entry.outcome != "done"
+    return type(entry) is Act and entry.outcome not in ("done", "halted")
 
 
 def _removed(history: History, id: str | None) -> bool:
@@ -114,5 +123,5 @@ def halting_agent(history: History) -> str:
 def any_failure(history: History, line: Timeline) -> bool:
     """Whether any agent met a failure: an answer, a fetch or a call of a tool."""
     return bool(line.failed) or any(
-        type(e) is Act and e.outcome not in ("done", "repeated", "precondition-failed") for e in history.entries
+        type(e) is Act and e.outcome not in ("done", "repeated", "precondition-failed", "halted") for e in history.entries
     )

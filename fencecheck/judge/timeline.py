@@ -54,11 +54,12 @@ class Timeline:
         planners: the agents that derived anything.
         replans: in order.
         unbounded: each agent that replanned more often than allowed, with the indices of the derives, the one too many last.
+        wrote: agent and key to the versions that the agent's own acts committed.
     """
 
     __slots__ = (
         "_commits", "_history", "_keys", "_lineages", "_planners", "_seen", "acts", "derived", "failed", "most", "planners", "replans",
-        "unbounded",
+        "unbounded", "wrote",
     )  # fmt: skip
 
     def __init__(self, history: History) -> None:
@@ -74,6 +75,7 @@ class Timeline:
         self.acts: list[int] = []
         self.replans: list[Replanning] = []
         self.unbounded: list[tuple[str, tuple[int, ...]]] = []
+        self.wrote: dict[tuple[str, str], list[str]] = {}
         self.most = max([action.replans for action in history.scenario.actions])
         steps = _STEPS
         for i, entry in enumerate(history.entries):
@@ -178,8 +180,13 @@ class Timeline:
         if entry.wrote:
             action = self._history.scenario.action(entry.action)
             for key, id in zip(action.writes if action else (), entry.wrote, strict=False):
-                self._commit(i, key, id)
-                self._seen[entry.agent, key] = self._history.versions[key].index(id)
+                self._wrote(i, entry.agent, key, id)
+
+    def _wrote(self, i: int, agent: str, key: str, id: str) -> None:
+        self._commit(i, key, id)
+        ids = self._history.versions.get(key, [])
+        self._seen[agent, key] = ids.index(id) if id in ids else -1
+        self.wrote.setdefault((agent, key), []).append(id)
 
     def _mark(self, i: int, entry: Validated) -> None:
         planner = self._held(entry.agent)
@@ -201,7 +208,10 @@ class Timeline:
             self._commit(i, what.key, entry.version)  # type: ignore[union-attr]
 
     def _truth(self, i: int, entry: Truth) -> None:
-        self._commit(i, entry.key, entry.version)
+        if entry.by is None:
+            self._commit(i, entry.key, entry.version)
+        else:
+            self._wrote(i, entry.by, entry.key, entry.version)
 
     def plan_of(self, agent: str) -> str | None:
         """The plan that `agent` goes by at the end."""

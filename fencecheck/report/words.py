@@ -150,9 +150,20 @@ _TOOL_FAULTS = {
 def _update(names: Names, what: Update, entry: Landed) -> str:
     owner = clean(names.history.scenario.owner_of(what.key) or "someone")
     version = names.full(entry.version) if entry.version is not None else clean(what.key)
+    further = names.history.scenario.update_hows.get(what.how)
+    if further is not None:
+        return _further(names, what, entry, owner, version, clean(further))
     if what.how == "removed":
         return f"{owner} removes {clean(what.key)}"
     return f"{owner} commits {version}{', an earlier value again' if what.how == 'earlier' else ''}"
+
+
+def _further(names: Names, what: Update, entry: Landed, owner: str, version: str, how: str) -> str:
+    """An update in a way of the scenario's own: it may also leave the version as it is, or take the key away."""
+    record = names.history.records.get(entry.version) if entry.version is not None else None
+    if record is not None and record.removed:
+        return f"{owner} removes {clean(what.key)}, {how}"
+    return f"{owner} {'leaves' if entry.same else 'commits'} {version}{' as it is' if entry.same else ''}, {how}"
 
 
 def _deliver(names: Names, what: Deliver, entry: Landed) -> str:
@@ -243,6 +254,7 @@ _OUTCOMES = {
     "precondition-failed": "precondition failed, no effect",
     "repeated": "idempotency key used before, no second effect",
     "key-reused": "idempotency key used before with other arguments, no effect",
+    "halted": "halted inside its tool, no effect",
 }
 
 

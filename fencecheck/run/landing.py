@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from fencecheck.errors import BadInput, CouldNotRun, FencecheckError
+from fencecheck.errors import BadInput, CouldNotRun, FencecheckError, alike
 from fencecheck.history import Entry, Landed, Truth
 from fencecheck.interleaving import (
     TURNS,
+    UPDATE_HOWS,
     Advance,
     CorruptParent,
     Deliver,
@@ -26,13 +27,13 @@ from fencecheck.interleaving import (
     ToolFault,
     Update,
     What,
+    refuse_unknown_how,
 )
 from fencecheck.model import Action, Record
-from fencecheck.run import faults
+from fencecheck.run import faults, store
 from fencecheck.run.faults import Restarted
-from fencecheck.run.lines import line_of_caller
+from fencecheck.run.lines import line_of_caller, unawaitable
 from fencecheck.run.raised import place, said
-from fencecheck.run.recognise import equal
 from fencecheck.run.world import ANYONE, World, handed_out, snapshot
 
 if TYPE_CHECKING:
@@ -113,6 +114,7 @@ class Landing:
         self._pending: list[tuple[int, What]] = []
         self._written: set[str] = set()  # versions that the system committed itself, whose values are not known
         self._seeding = False  # before the run there is nothing that could halt
+        self.mistake: BadInput | None = None  # what was named that only a mistake can name, whoever swallowed that
         self.waits: list[str] = []  # what awaited ports wait for without an end, where no line knows
 
     # -- arriving at a point ----------------------------------------------------------------------------------------
@@ -138,6 +140,8 @@ class Landing:
     def arriving(self, point: int, port: str, about: str, agent: str) -> Generator[Any, Any, None]:
         """The same as steps, which an awaited port drives."""
         kit = self.kit
+        if kit._refused is not None:
+            raise kit._refused
         if kit._over is not None or point >= self.system.max_points:
             raise kit._stuck(kit._over or f"nothing: {point} points, the most that an episode may have (max_points)")
         if kit._restart_at is not None:
@@ -249,6 +253,9 @@ class Landing:
         world, key = self.world, what.key
         if key not in world.heads:
             return False
+        if what.how not in UPDATE_HOWS:
+            refuse_unknown_how(what, world.prepared.scenario)
+            return (yield from store.change(self, what, entry))
         removed = what.how == "removed"
         if removed and self.own_store and not callable(getattr(self.system, "remove", None)):
             return False
@@ -266,32 +273,11 @@ class Landing:
         own_id = yield from (self._hook("remove", key) if removed else self._hook("publish", key, snapshot(value)))
         head = yield from self._hook("true_head", key)
         own_id = head if own_id is None else own_id
-        self._refuse_no_version(key, value, own_id, head, removed)
+        store.refuse_no_version(self, key, value, own_id, head, removed)
         id = self.world.commit(key, value, removed=removed).id
         self._name(key, own_id, id)
         self._truths[key] = id
         return id
-
-    def _refuse_no_version(self, key: str, value: Any, own_id: Any, head: Any, removed: bool) -> None:
-        """Says that nothing was committed, since the update would have been none; a store may name versions by their content.
-
-        Raises:
-            CouldNotRun: the id is none, or one that another value had, or not that of the head.
-        """
-        hook = "remove" if removed else "publish"
-        said_so = f"{self._name_of()}: {hook}({key!r}{'' if removed else ', ...'}) returned {own_id!r}"
-        if removed and head is None:
-            return
-        if own_id is None:
-            raise CouldNotRun(f"{said_so}, and true_head({key!r}) then too: return the id of the version that it committed")
-        try:
-            known = self.names.get((key, own_id))
-        except TypeError:
-            raise CouldNotRun(f"{said_so}, which cannot be told from other ids: return a text or a number") from None
-        if own_id != head:
-            raise CouldNotRun(f"{said_so}, but true_head({key!r}) then {head!r}: commit the version, and let both return its id")
-        if known is not None and known not in self._written and (removed or not equal(self.world.records[known].value, value)):
-            raise CouldNotRun(f"{said_so}, the id of an earlier version with another value: return that of the version that it committed")
 
     def _name_of(self) -> str:
         return type(self.system).__qualname__
@@ -367,20 +353,21 @@ class Landing:
 
     # -- a system's own store ---------------------------------------------------------------------------------------
 
-    def observe(self) -> Generator[Any, Any, None]:
-        """Notes each head of the system's own store that is not the one seen last."""
+    def observe(self, by: str | None = None) -> Generator[Any, Any, None]:
+        """Notes each head of the system's own store that is not the one seen last. `by` is the agent whose act was just done."""
         for key in self.world.prepared.scenario.keys:
             own_id = yield from self._hook("true_head", key)
             id = self.names.get((key, own_id))
             if id is None:
                 # no value that another version has: what the system wrote is not known
-                id = self.world.commit(key, f"{key} version {len(self.world.versions[key]) + 1}, written by the system").id
+                written = f"{key} version {len(self.world.versions[key]) + 1}, written by the system"
+                id = self.world.commit(key, None if own_id is None else written, removed=own_id is None).id
                 self._name(key, own_id, id)
                 self._written.add(id)
             if self._truths.get(key) != id:
                 self._truths[key] = id
                 self.world.heads[key] = id
-                self.log.append(Truth(key, id))
+                self.log.append(Truth(key, id, by))
 
     def seed(self) -> Generator[Any, Any, None]:
         """Publishes the first version of each key whose head the system's own store does not hold yet."""
@@ -413,9 +400,7 @@ class Landing:
 
     def unawaitable(self) -> CouldNotRun:
         """What is said where an async function was given to a port that cannot await."""
-        return CouldNotRun(
-            f"{self._name_of()}: an async hook or via= function was reached from a port that is not awaited: use `await kit.aio....` there"
-        )
+        return unawaitable(self._name_of(), self.system.runtime)
 
     # -- the scenario, as this episode has it ------------------------------------------------------------------------
 
@@ -427,9 +412,11 @@ class Landing:
         """
         action = self.world.prepared.actions.get(name)
         if action is None:
-            known = ", ".join(self.world.prepared.actions)
+            known = self.world.prepared.actions
+            like = alike(name, known)
+            right = f"did you mean {like!r}? Else add" if like is not None else "add"
             raise BadInput(
-                f"{self._name_of()} acts {name!r}, which its scenario does not list (actions: {known}): add Action({name!r}, ...)"
+                f"{self._name_of()} acts {name!r}, which its scenario does not list (actions: {', '.join(known)}): {right} Action({name!r}, ...)"
             )
         return action
 

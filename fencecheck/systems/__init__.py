@@ -1,6 +1,6 @@
 """The systems that PlanFence was compared with ("Fresh Memory, Stale Plans", Table 2), each in a file of its own.
 
-With them what a team can add outside a fence, of the same paper: the expected version passed on to the tool, and idempotency keys.
+With them what a team can add outside a fence, of the same paper: the expected version passed on to the tool, and idempotency keys; and coding agents.
 """
 
 from __future__ import annotations
@@ -8,6 +8,9 @@ from __future__ import annotations
 from fencecheck.run.adapter import AgentSystem
 from fencecheck.systems.central import Central
 from fencecheck.systems.direct_parents import DirectParents
+from fencecheck.systems.file_hash import FileHash
+from fencecheck.systems.file_mtime import FileMtime
+from fencecheck.systems.file_naive import FileNaive
 from fencecheck.systems.fresh_read import FreshRead
 from fencecheck.systems.idempotency_key import IdempotencyKey
 from fencecheck.systems.if_match import IfMatch
@@ -21,4 +24,11 @@ ALL: dict[str, type[AgentSystem]] = {
     "if-match": IfMatch,
     "idempotency-key": IdempotencyKey,
 }
-"""By the name that the command line uses."""
+"""By the name that the command line uses: those that take any scenario."""
+
+ON_FILES: dict[str, type[AgentSystem]] = {
+    "file-naive": FileNaive,
+    "file-mtime": FileMtime,
+    "file-hash": FileHash,
+}
+"""Coding agents, which bring a scenario of their own: real files in a temporary directory."""

@@ -93,10 +93,10 @@ class Book:
         self.land(Update(key, "removed" if removed else "fresh" if again is None else "earlier"), version=version)
         return version
 
-    def store(self, key: str, value: Any = FRESH) -> str:
-        """The system's own store is seen to hold a new version."""
+    def store(self, key: str, value: Any = FRESH, by: str | None = None) -> str:
+        """The system's own store is seen to hold a new version, which an act of `by` wrote if that is given."""
         version = self._commit(key, value)
-        self._write(Truth(key, version))
+        self._write(Truth(key, version, by))
         return version
 
     def commit_unseen(self, key: str) -> str:

@@ -165,7 +165,9 @@ class Player:
         if self.book.own_store and b == 8:
             self.book.commit_unseen(self.key(a))
         elif self.book.own_store:
-            self.book.store(self.key(a), self.book.value(self.version(self.key(a), 1)) if b >= 9 else FRESH)
+            value = self.book.value(self.version(self.key(a), 1)) if b >= 9 else FRESH
+            writers = (None, *self.book.scenario.agents)
+            self.book.store(self.key(a), value, by=writers[c % len(writers)])
 
     def deliver(self, a: int, b: int, c: int, d: int) -> None:
         self.book.deliver(self.key(a))
@@ -191,7 +193,7 @@ class Player:
 
     def tool_fault(self, a: int, b: int, c: int, d: int) -> None:
         how = ("lost-reply", "refuse", "precondition-failed")[b % 3]
-        self.fault = "refused" if how == "refuse" else how
+        self.fault = ("halted" if c >= 9 else "refused") if how == "refuse" else how
         self.book.land(ToolFault(self.action(a).tool, how))  # type: ignore[arg-type]
 
     def restart(self, a: int, b: int, c: int, d: int) -> None:

@@ -57,7 +57,7 @@ def counts(history: History) -> dict[str, Any]:
         "replans": len(replans(history)),
         "needless_replans": len(needless_replans(history)),
         "duplicates": len(duplicates(history)),
-        "refused": sum(type(e) is Act and e.outcome in ("refused", "precondition-failed", "key-reused") for e in history.entries),
+        "refused": sum(type(e) is Act and e.outcome in ("refused", "precondition-failed", "key-reused", "halted") for e in history.entries),
         "misreported": sum(is_misreported(history, i, x) for i, x in pairs),
         "value_current": sum(is_value_current(history, i, x) for i, x in pairs),
         "omitted": sum(is_omitting(history, i) for i in effects(history)),
@@ -250,6 +250,16 @@ def written(history: History, act: Act) -> list[tuple[str, str]]:
     return list(zip(action_of(history, act).writes, act.wrote, strict=False))
 
 
+def wrote(history: History, j: int, agent: str) -> list[tuple[str, str]]:
+    """Key and version of what the entry at j says that an act of `agent` committed."""
+    match history.entries[j]:
+        case Truth(key=key, version=version, by=by) if by == agent:
+            return [(key, version)]
+        case Act() as act if act.agent == agent:
+            return written(history, act)
+    return []
+
+
 def committed(history: History, j: int) -> list[tuple[str, str]]:
     """Key and version of what the entry at j committed."""
     match history.entries[j]:
@@ -340,10 +350,10 @@ def fails(history: History, j: int) -> bool:
     asked = history.entries[j]
     order = history.versions.get(asked.key, [])
     newest = -1
-    for entry in history.entries[:j]:
-        if is_by(entry, asked.agent, Act):
-            places = [order.index(version) for key, version in written(history, entry) if key == asked.key and version in order]
-            newest = max([newest, *places])
+    for earlier, entry in enumerate(history.entries[:j]):
+        if is_by(entry, asked.agent, Act) or type(entry) is Truth:
+            mine = wrote(history, earlier, asked.agent)
+            newest = max([newest, *(order.index(version) for key, version in mine if key == asked.key and version in order)])
         elif is_by(entry, asked.agent, Read, Head) and entry.key == asked.key and not is_bad(entry, order, newest):
             newest = order.index(entry.version)
     return is_bad(asked, order, newest)
@@ -580,19 +590,21 @@ def unbounded_replans(history: History) -> list[int]:
 # Need
 
 
-def is_need_judged(actions: Iterable[Action]) -> bool:
-    """Where the keys of one of `actions` depend on its arguments, need is not judged."""
-    return not any(action.by_arguments for action in actions)
-
-
-def keys_needed(history: History, actions: Iterable[Action]) -> set[str]:
-    """D-union over `actions`."""
-    return {x for action in actions for x in history.scenario.declared(action, history.dropped)}
+def keys_needed(history: History, actions: Iterable[Action], agent: str, derived_at: int | None) -> set[str]:
+    """D-union over `actions`; of those whose keys depend on the arguments, the keys that q rests on, all of them where there is no q."""
+    found: set[str] = set()
+    for action in actions:
+        declared = set(history.scenario.declared(action, history.dropped))
+        if action.by_arguments and derived_at is not None:
+            declared = {x for x in declared if own_versions(history, agent, derived_at, x)}
+        found |= declared
+    return found
 
 
 def keys_rested_on(history: History, actions: Iterable[Action]) -> set[str]:
-    """D-union and the true dependencies of `actions`."""
-    return keys_needed(history, actions) | {x for action in actions for x in action.depends_on}
+    """D-union and the true dependencies of `actions`: all that they can depend on."""
+    declared = {x for action in actions for x in history.scenario.declared(action, history.dropped)}
+    return declared | {x for action in actions for x in action.depends_on}
 
 
 def served(entry: Any, agent: str) -> tuple[str, str] | None:
@@ -605,11 +617,14 @@ def served(entry: Any, agent: str) -> tuple[str, str] | None:
 
 
 def own_versions(history: History, agent: str, derived_at: int | None, x: str) -> set[str]:
-    """L(x) of q; for an agent that derived nothing, the first version of x that it was served."""
+    """L(x) of q; for an agent that derived nothing, the first version of x that it was served, and then those that it wrote."""
     if derived_at is not None:
         return versions_in_lineage(history, history.entries[derived_at].id, x)
     given = [served(e, agent) for e in history.entries]
-    return set([pair[1] for pair in given if pair is not None and pair[0] == x][:1])
+    first = set([pair[1] for pair in given if pair is not None and pair[0] == x][:1])
+    return (
+        first | {version for j in range(len(history.entries)) for key, version in wrote(history, j, agent) if key == x} if first else first
+    )
 
 
 def concerned(history: History, entry: Any, agent: str) -> str:
@@ -632,7 +647,7 @@ def is_reason(history: History, agent: str, derived_at: int | None, keys: set[st
     if is_by(entry, by, Fetch):
         made_of = lineage(history, history.entries[derived_at].id) if derived_at is not None else set()
         return entry.answer != "ok" and entry.id in made_of
-    return is_by(entry, by, Act) and entry.outcome != "done"
+    return is_by(entry, by, Act) and entry.outcome not in ("done", "halted")
 
 
 def is_needed(history: History, agent: str, derived_at: int | None, end: int, keys: set[str], rested_on: set[str]) -> bool:
@@ -647,11 +662,17 @@ def is_needed(history: History, agent: str, derived_at: int | None, end: int, ke
 
 
 def needless_replans(history: History) -> list[int]:
-    """Derives of the replans that nothing called for."""
-    if not is_need_judged(history.scenario.actions):
+    """Derives of the replans that nothing called for. Not judged where the keys of an action depend on its arguments."""
+    actions = history.scenario.actions
+    if any(action.by_arguments for action in actions):
         return []
-    keys, rested_on = keys_needed(history, history.scenario.actions), keys_rested_on(history, history.scenario.actions)
-    return [r.at for r in replans(history) if not is_needed(history, r.agent, r.left_at, r.at, keys, rested_on)]
+    rested_on = keys_rested_on(history, actions)
+    needless = []
+    for replan in replans(history):
+        keys = keys_needed(history, actions, replan.agent, replan.left_at)
+        if not is_needed(history, replan.agent, replan.left_at, replan.at, keys, rested_on):
+            needless.append(replan.at)
+    return needless
 
 
 # The end
@@ -676,14 +697,13 @@ def is_halt(history: History) -> bool:
 
 
 def is_halt_needed(history: History) -> bool:
-    """Whether the halt was needed; where need is not judged, it counts as needed."""
+    """Whether the halt was needed."""
     agent = halting_agent(history)
-    if not is_need_judged(undone(history)):
-        return True
     end = len(history.entries)
     held = holder(history, agent, end)
     derived_at = last_plan(history, held, end) if held is not None else None
-    return is_needed(history, agent, derived_at, end, keys_needed(history, undone(history)), keys_rested_on(history, undone(history)))
+    keys = keys_needed(history, undone(history), agent, derived_at)
+    return is_needed(history, agent, derived_at, end, keys, keys_rested_on(history, undone(history)))
 
 
 def has_failure(history: History) -> bool:
@@ -695,7 +715,7 @@ def has_failure(history: History) -> bool:
             return True
         if type(e) is Fetch and e.answer != "ok":
             return True
-        if type(e) is Act and e.outcome not in ("done", "repeated", "precondition-failed"):
+        if type(e) is Act and e.outcome not in ("done", "repeated", "precondition-failed", "halted"):
             return True
     return False
 

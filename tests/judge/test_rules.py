@@ -1264,6 +1264,7 @@ CALLS_FOR_NOTHING = {
     "a record of another lineage was missing": lambda book, plan: book.fetch("x1", "missing"),
     "an empty memory": lambda book, plan: book.memory("a"),
     "an unfired replan event": lambda book, plan: book.replan_event(fired=False),
+    "a halt inside a tool that is part of it": lambda book, plan: book.act(plan=plan, outcome="halted"),
     "an act that was done": lambda book, plan: book.act(plan=plan),
     "the change was seen by what is made within an event": lambda book, plan: (book.update("a"), book.head("a", in_event=True)),
 }
@@ -1342,21 +1343,41 @@ class TestNeed:
             book.act(plan=planned(book))
             assert found(book.returned()) == expected
 
-    def test_where_the_keys_depend_on_the_arguments_it_is_not_judged(self) -> None:
+    def test_where_the_keys_depend_on_the_arguments_that_of_a_replan_is_not_judged(self) -> None:
         book = Book(scenario=Scenario({"owner": ["a"]}, [Action("ship", depends_on=lambda args: ["a"])]))
         planned(book)
         book.validated("a")
-        planned(book)
-        book.halted()
-        verdict = judged(book.ended("halted"))
+        book.act("ship", plan=planned(book))
+        verdict = judged(book.returned())
         assert verdict.codes == set()
         assert verdict.counts["replans"] == 1
 
-    def test_of_actions_whose_keys_depend_on_the_arguments_only_those_left_to_do_forbid_it(self) -> None:
-        scenario = Scenario({"owner": ["a"]}, [Action("ship", depends_on=lambda args: ["a"]), Action("bill", ["a"])])
-        for done, expected in (("ship", {"needless-halt"}), ("bill", set())):
-            book = Book(scenario=scenario)
-            book.act(done, plan=planned(book))
+    @pytest.mark.parametrize("plans", [True, False])
+    def test_where_they_do_a_halt_is_called_for_by_the_keys_that_were_read_only(self, plans: bool) -> None:
+        scenario = Scenario({"owner": ["a", "b"]}, [Action("write", depends_on=lambda args: [args["path"]])])
+        for key, expected in ((None, {"needless-halt"}), ("b", {"needless-halt"}), ("a", set())):
+            book = Book(scenario=scenario, own_store=True)
+            read = book.read("a")
+            if plans:
+                book.derive(read)
+            if key is not None:
+                book.store(key)
+            assert found(book.ended("halted")) == expected
+
+    def test_what_the_agent_wrote_itself_calls_for_no_halt_where_it_goes_by_no_older_plan(self) -> None:
+        scenario = Scenario({"owner": ["a"]}, [Action("write", ["a"]), Action("patch", ["a"])])
+        for by, plans, expected in (
+            ("agent", False, {"needless-halt"}),
+            ("other", False, set()),
+            (None, False, set()),
+            ("agent", True, set()),
+        ):
+            book = Book(scenario=scenario, own_store=True)
+            read = book.read("a")
+            plan = book.derive(read) if plans else None
+            book.act("write", plan=plan, basis={"a": read})
+            book.store("a", by=by)
+            book.head("a")
             assert found(book.ended("halted")) == expected
 
     def test_a_removed_version_calls_for_it_though_the_plan_rests_on_it(self) -> None:

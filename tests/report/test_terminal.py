@@ -108,7 +108,7 @@ def test_an_inconclusive_result_says_why() -> None:
         (Bound("events", 1), "every interleaving of up to 1 event"),
         (Bound("events", 0), "the run without events"),
         (Bound("examples", 1000), "1,000 interleavings drawn by Hypothesis"),
-        (Bound("complete", 9), "complete, closed at 9 events"),
+        (Bound("complete", 9), "complete"),
         (Bound("complete", None), "complete"),
     ],
 )

@@ -8,7 +8,9 @@ import pytest
 
 from fencecheck.errors import BadInput
 from fencecheck.faults import Fault, OwnerTimeout
+from fencecheck.report.terminal import report_lines
 from fencecheck.run.simulate import Runner
+from fencecheck.search.check import check
 
 from .faces import Face, X, system
 
@@ -34,11 +36,25 @@ async def body(kit: Face) -> None:
         ("max_points", 0, "must be a whole number from 1, not 0"),
         ("timeout_s", None, "must be a number of seconds above 0, not None"),
         ("timeout_s", -1, "must be a number of seconds above 0, not -1"),
+        ("cannot_happen", ["outage"], "must map kinds of event \\(update, .*\\) to why they make no sense for it, not be \\['outage'\\]"),
+        ("cannot_happen", {"outages": "no"}, "must map kinds of event"),
+        ("cannot_happen", {"outage": ""}, "must map kinds of event"),
     ],
 )
 def test_an_attribute_of_a_wrong_kind(attribute: str, value: Any, said: str) -> None:
     with pytest.raises(BadInput, match=f"^Made: {attribute} {said}"):
         Runner(system(body, "sync", **{attribute: value}))
+
+
+def test_a_kind_that_cannot_happen_is_not_sent_and_the_report_says_why() -> None:
+    local = system(body, "sync", cannot_happen={"outage": "it is always there"})
+    with Runner(local) as runner:
+        assert "outage" not in runner.kinds
+        assert runner.missing["outage"] == "it is always there"
+    report = check(local, fresh_process=False, max_events=1)
+    assert "outage (it is always there)" in " ".join(" ".join(map(str, report_lines(report, 120))).split())
+    with pytest.raises(BadInput, match="cannot receive outage: it is always there"):
+        check(local, fresh_process=False, kinds=["outage"])
 
 
 def test_attributes_of_the_right_kind() -> None:

@@ -62,7 +62,7 @@ def acts(name: str) -> bool:
 
 
 def test_what_is_built_in() -> None:
-    assert built_in() == systems.ALL | mutants.ALL
+    assert built_in() == systems.ALL | systems.ON_FILES | mutants.ALL
     for name, system in built_in().items():
         assert load(name) is system
         assert reference(system) == name

@@ -182,7 +182,8 @@ def test_an_act_is_judged_by_the_truth_before_its_own_write() -> None:
     scenario = Scenario(owners={"a": [X]}, actions=[Action("go", [X], writes=[X], times=3)])
     with Runner(kind(run=run, scenario=scenario)) as runner:
         history = runner.run()
-    assert [entry.version for entry in history.entries if type(entry) is Truth] == ["x@2", "x@3"]
+    written = [(entry.version, entry.by) for entry in history.entries if type(entry) is Truth]
+    assert written == [("x@2", "agent"), ("x@3", "agent"), ("x@4", "agent")]
     assert judge(history).findings == []
 
 

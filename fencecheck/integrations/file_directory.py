@@ -1,0 +1,122 @@
+"""A temporary directory that one worker uses for all its episodes, and that is gone when it ends.
+
+Also where it was killed, as far as possible: each directory is locked while its process lives, and whoever makes one first removes those that
+nobody holds any more. Where the platform has no `flock`, that part is left out.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import weakref
+from collections.abc import Iterable
+from pathlib import Path
+
+try:
+    import fcntl
+except ImportError:  # not on POSIX
+    fcntl = None  # type: ignore[assignment]
+
+PREFIX = "fencecheck-files-"
+_LOCK = "lock"
+
+
+class Directory:
+    """Makes the directory below the system's folder for temporary files (`TMPDIR`).
+
+    Attributes:
+        root: where the files of an episode are.
+    """
+
+    def __init__(self) -> None:
+        self._top, self._lock = _made_and_locked()
+        self._finalizer = weakref.finalize(self, _remove, self._top, self._lock, os.getpid())
+        self.root = self._top / "root"
+        self.root.mkdir()
+        new = self.root / "new"
+        new.touch()
+        self._mode = new.stat().st_mode
+
+    def clear(self, keep: Iterable[str] = ()) -> None:
+        """Removes everything in it, whatever an episode left there, but for plain files that were made as the first one was.
+
+        Args:
+            keep: paths relative to `root` of files that may stay, as they will be written anew: on a disk, removing a file takes fifty times as
+                long as writing one.
+        """
+        paths = {os.path.join(self.root, path) for path in keep}
+        try:
+            self._empty(str(self.root), paths)
+        except OSError:  # a folder without permissions, or the root itself is gone
+            _remove_tree(self.root)
+            self.root.mkdir()
+
+    def _empty(self, folder: str, keep: set[str]) -> None:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    self._empty(entry.path, keep)
+                    if not any(path.startswith(entry.path + os.sep) for path in keep):
+                        os.rmdir(entry.path)
+                elif entry.path not in keep or self._is_special(entry.stat(follow_symlinks=False)):
+                    os.unlink(entry.path)
+
+    def _is_special(self, about: os.stat_result) -> bool:
+        """Whether it is a link, or has permissions or names that a new file would not have."""
+        return about.st_nlink != 1 or about.st_mode != self._mode
+
+    def close(self) -> None:
+        """Removes the directory."""
+        self._finalizer()
+
+
+def _made_and_locked() -> tuple[Path, int]:
+    _sweep()
+    while True:
+        top = Path(tempfile.mkdtemp(prefix=PREFIX))
+        lock = os.open(top / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+        if _locks(lock) and top.exists():
+            return top, lock
+        os.close(lock)  # somebody took it for one that was left behind
+
+
+def _locks(lock: int) -> bool:
+    if fcntl is None:
+        return True
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _sweep() -> None:
+    """Removes what killed processes left behind: the directories whose lock can be had."""
+    if fcntl is None:
+        return
+    for top in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+        try:
+            lock = os.open(top / _LOCK, os.O_RDWR)
+        except OSError:  # somebody else's, or one that is just being made
+            continue
+        try:
+            if _locks(lock):
+                _remove_tree(top)
+        finally:
+            os.close(lock)
+
+
+def _remove(top: Path, lock: int, owner: int) -> None:
+    if os.getpid() == owner:  # a forked child holds the same lock, and leaves the directory to its parent
+        _remove_tree(top)
+        os.close(lock)
+
+
+def _remove_tree(top: Path) -> None:
+    shutil.rmtree(top, ignore_errors=True)
+    if top.exists():  # a folder that may not be looked into
+        for folder, names, _ in os.walk(top):
+            for name in names:
+                os.chmod(os.path.join(folder, name), 0o700)
+        shutil.rmtree(top, ignore_errors=True)

@@ -1,0 +1,58 @@
+"""How a system's own store changes: what its hooks committed is named, and what they did not commit is told."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import TYPE_CHECKING, Any
+
+from fencecheck.errors import CouldNotRun
+from fencecheck.history import Landed
+from fencecheck.interleaving import Update
+from fencecheck.run.recognise import equal
+
+if TYPE_CHECKING:
+    from fencecheck.run.landing import Landing
+
+
+def change(landing: Landing, what: Update, entry: Landed) -> Generator[Any, Any, bool]:
+    """Lands an update in one of the scenario's own ways, which may also leave the version as it was or take the key away.
+
+    Returns:
+        Whether anything changed.
+    """
+    world, key = landing.world, what.key
+    value = yield from landing._hook("change", key, what.how, world.fresh_value(key))
+    if value is None:
+        return False
+    head = yield from landing._hook("true_head", key)
+    known = landing.names.get((key, head))
+    if known is not None and known == landing._truths.get(key):
+        entry.version, entry.same = known, True
+        return True
+    removed = head is None
+    entry.version = world.commit(key, None if removed else value, removed=removed).id
+    landing._name(key, head, entry.version)
+    landing._truths[key] = entry.version
+    return True
+
+
+def refuse_no_version(landing: Landing, key: str, value: Any, own_id: Any, head: Any, removed: bool) -> None:
+    """Says that nothing was committed, since the update would have been none; a store may name versions by their content.
+
+    Raises:
+        CouldNotRun: the id is none, or one that another value had, or not that of the head.
+    """
+    hook = "remove" if removed else "publish"
+    said_so = f"{landing._name_of()}: {hook}({key!r}{'' if removed else ', ...'}) returned {own_id!r}"
+    if removed and head is None:
+        return
+    if own_id is None:
+        raise CouldNotRun(f"{said_so}, and true_head({key!r}) then too: return the id of the version that it committed")
+    try:
+        known = landing.names.get((key, own_id))
+    except TypeError:
+        raise CouldNotRun(f"{said_so}, which cannot be told from other ids: return a text or a number") from None
+    if own_id != head:
+        raise CouldNotRun(f"{said_so}, but true_head({key!r}) then {head!r}: commit the version, and let both return its id")
+    if known is not None and known not in landing._written and (removed or not equal(landing.world.records[known].value, value)):
+        raise CouldNotRun(f"{said_so}, the id of an earlier version with another value: return that of the version that it committed")

@@ -422,34 +422,22 @@ def init(directory: Path, framework: str, listed: bool) -> None:
 @click.option("--port", type=click.IntRange(0, 65_535), default=0, metavar="PORT", help="The port (a free one).")
 @click.option("--token", metavar="TOKEN", help="What each request has to carry (one that nobody can guess).")
 @click.option("--refusal", type=click.Choice(("reset", "503")), default="reset", help="What an owner that refuses does.")
-def serve(
-    system: str | None, keys: int | None, declared: int | None, depth: int | None, host: str, port: int, token: str | None, refusal: str
-) -> None:
+def serve(system: str | None, keys: int | None, declared: int | None, depth: int | None, **where: Any) -> None:
     """Serve owners, records and tools over HTTP, to develop an agent in any language against.
 
     SYSTEM, named as for `check`, says in which scenario; by default a generated one. Ctrl-C ends it.
     """
     from fencecheck.report.json import judged_in_short
     from fencecheck.run.simulate import Runner
-
-    try:
-        from fencecheck.integrations.http.by_hand import introduction, serve_by_hand
-        from fencecheck.integrations.http.service import Service
-    except ImportError as error:
-        raise BadInput(f"serve cannot be run: {error}") from error
     from fencecheck.systems import ALL
 
+    try:
+        from fencecheck.integrations.http.by_hand import serve_by_hand
+    except ImportError as error:
+        raise BadInput(f"serve cannot be run: {error}") from error
     with _no_exit():
         scenario = Runner(_load(system) if system is not None else ALL["planfence"], _scenario(keys, declared, depth)).scenario
-    if token is not None and not (token.isascii() and token.isprintable() and token.strip() == token and token):
-        raise BadInput("--token must be a text without blanks at its ends, which a header can carry: leave it out for one that is made up")
-    service = Service(host, port, token, by_hand=True).start()
-    try:
-        for line in introduction(service, scenario):
-            _echo(line)
-        serve_by_hand(scenario, service, refusal, judged_in_short)
-    finally:
-        service.stop()
+    serve_by_hand(scenario, _echo, judged_in_short, **where)
 
 
 # -- printing ------------------------------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from fencecheck.errors import BadInput, CouldNotRun, FencecheckError
-from fencecheck.history import Declared, Derive, Entry, Fetch, Halted, Head, Memory, Pause, Read, Seam, Validated, is_point
+from fencecheck.history import Declared, Derive, Entry, Fetch, Halted, Head, Memory, Pause, Read, Seam, Validated
 from fencecheck.model import Record, Scenario
 from fencecheck.run import faults, tools, unknown
 from fencecheck.run.adapter import name_of
@@ -23,7 +23,6 @@ from fencecheck.run.recognise import version_in
 from fencecheck.run.world import World, handed_out
 
 if TYPE_CHECKING:
-    from fencecheck.interleaving import What
     from fencecheck.run.aio import AioPorts
     from fencecheck.run.landing import Landing
 
@@ -410,21 +409,6 @@ class Kit:
     def halted(self, reason: str = "") -> None:
         """The system stops without acting."""
         self._state(Halted(_AGENT.get(self._fallback), reason if type(reason) is str else str(reason)))
-
-    @contextmanager
-    def at_once(self) -> Iterator[None]:
-        """What is called inside belongs to the call before it, as in a store that checks and writes in one step: nothing lands in between."""
-        inside = self._in_event
-        self._in_event = True
-        try:
-            yield
-        finally:
-            self._in_event = inside
-
-    def send(self, what: What) -> None:
-        """Lands an event before the next point, where a person or another program says what happens, not an interleaving."""
-        self._landing._pending.append((sum(map(is_point, self._log)), what))
-        self._next = 0
 
     # -- what teams really run ---------------------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ import pytest
 from fencecheck import Event, Outage, Restart, ToolFault, check
 from fencecheck.errors import BadInput, CouldNotRun, Nondeterministic
 from fencecheck.history import Halted, History
-from fencecheck.integrations.http import HttpSystem
+from fencecheck.integrations.http import HttpSystem, SystemFailed
 from fencecheck.interleaving import What
 from fencecheck.judge import judge
 from fencecheck.run.adapter import missing_hooks
@@ -112,6 +112,11 @@ def test_how_an_episode_ends(answer: Any, how: str, detail: str) -> None:
         history = runner.run()
         url = runner._probe.start_url  # type: ignore[attr-defined]
     assert (history.ended.how, history.ended.detail) == (how, detail.format(url=url))
+
+
+def test_an_error_of_the_start_url_can_mean_a_halt() -> None:
+    with running(lambda _: 503, halt_exceptions=(SystemFailed,)) as runner:
+        assert runner.run().ended.how == "halted"
 
 
 def test_a_halt_that_was_posted_before_is_not_said_twice() -> None:

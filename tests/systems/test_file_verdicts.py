@@ -21,7 +21,7 @@ from fencecheck.systems.editor import NOTES
 )
 def test_each_verdict_with_one_event_of_any_kind(name: str, failures: list[object], noticed: set[str], beyond: set[str]) -> None:
     report = check(load(name), fresh_process=False, max_events=1)
-    assert (report.name, report.reference) == (name, name)
+    assert (report.system, report.reference) == (name, name)
     assert [(failure.code, failure.events) for failure in report.failures] == failures
     assert (set(report.noticed), set(report.beyond)) == (noticed, beyond)
     assert (report.counts["crashed"], report.counts["stuck"]) == (0, 0)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-PROFILE: list[str | None] = [None]
-"""The profile of this run, for the suites of test files, which have no other way to it: a test of a suite takes no fixture."""
+ASKED: dict[str, str | None] = {"profile": None, "save": None}
+"""What the command line asks of suites too, which have no other way to it: a test of a suite takes no fixture."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -27,6 +27,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--fencecheck-max-events", type=int, metavar="K", help="most events in an interleaving")
     group.addoption("--fencecheck-engine", choices=("exhaust", "explore"), help="the search (default: both)")
     group.addoption("--fencecheck-examples", type=int, metavar="N", help="how many interleavings explore draws")
+    group.addoption("--fencecheck-max-time", type=float, metavar="S", help="seconds after which a check begins no further episode")
+    group.addoption("--fencecheck-kinds", metavar="KIND,...", help="only these kinds of event, such as update,switch")
+    group.addoption("--fencecheck-per-kind", type=int, metavar="N", help="most episodes of exhaust for each further kind of event")
+    group.addoption("--fencecheck-save", metavar="DIR", help="write a case and a pytest file for each violation there, for suites too")
     group.addoption(
         "--fencecheck-profile",
         choices=("fencecheck-pr", "fencecheck-nightly"),
@@ -35,8 +39,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Notes the profile, and loads the systems that were asked for."""
-    PROFILE[:] = [config.getoption("fencecheck_profile")]
+    """Notes what suites are asked too, and loads the systems that were asked for."""
+    ASKED.update({name: config.getoption(f"fencecheck_{name}") for name in ASKED})
     if config.getoption("fencecheck_system"):
         from fencecheck.pytest import Systems
 

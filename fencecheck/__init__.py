@@ -15,6 +15,7 @@ _WHERE = {
     "Advance": "interleaving",
     "AgentSystem": "run.adapter",
     "CorruptParent": "interleaving",
+    "Decisions": "run.decisions",
     "Deliver": "interleaving",
     "Event": "interleaving",
     "History": "history",
@@ -30,14 +31,16 @@ _WHERE = {
     "Switch": "interleaving",
     "ToolFault": "interleaving",
     "Update": "interleaving",
+    "apoint": "run.current",
     "check": "search.check",
     "exhaust": "search.check",
     "explore": "search.check",
     "from_functions": "run.adapter",
+    "point": "run.current",
     "simulate": "run.simulate",
     "world": "worlds",
 }
-_MODULES = {"codec", "errors", "faults", "fence", "judge", "mutants", "strategies", "systems", "worlds"}
+_MODULES = {"codec", "conformance", "decisions", "errors", "faults", "fence", "judge", "mutants", "strategies", "systems", "worlds"}
 
 if TYPE_CHECKING:
     from fencecheck import faults as faults
@@ -60,6 +63,9 @@ if TYPE_CHECKING:
     from fencecheck.model import Scenario as Scenario
     from fencecheck.run.adapter import AgentSystem as AgentSystem
     from fencecheck.run.adapter import from_functions as from_functions
+    from fencecheck.run.current import apoint as apoint
+    from fencecheck.run.current import point as point
+    from fencecheck.run.decisions import Decisions as Decisions
     from fencecheck.run.kit import Kit as Kit
     from fencecheck.run.simulate import simulate as simulate
 

@@ -29,7 +29,14 @@ ENGINES = ("exhaust", "explore")
 ASSUMPTIONS = ("honest-owners",)
 PROFILES = ("fencecheck-pr", "fencecheck-nightly")
 WORLDS = ("default", "large")
-EXPECTED = {"planfence": "held", "central": "held", "direct-parents": "violated", "fresh-read": "violated"}
+EXPECTED = {
+    "planfence": "held",
+    "central": "held",
+    "direct-parents": "violated",
+    "fresh-read": "violated",
+    "if-match": "held",
+    "idempotency-key": "violated",
+}
 """The verdicts that `demo` expects, with the default world."""
 _WORST = (0, 3, 1, 2)
 _INTERRUPTED = 130
@@ -147,9 +154,9 @@ def main() -> None:
     metavar="K",
     help="Most events; else exhaust goes on to any number, explore draws 8, or 12 in large worlds.",
 )
-@click.option("--examples", type=click.IntRange(1), metavar="N", help="How many interleavings explore draws (1,000).")
+@click.option("--examples", type=click.IntRange(1), metavar="N", help="How many interleavings explore draws (1,000); explore only.")
 @click.option("--level", type=click.Choice(LEVELS), default="at-validation", help="The promise that is checked.")
-@click.option("--seed", type=int, metavar="S", help="Where explore begins (0; nightly: at random).")
+@click.option("--seed", type=int, metavar="S", help="Where explore begins (0; nightly: at random); explore only.")
 @click.option(
     "--profile", type=click.Choice(PROFILES), help="For explore: the same each time, or other ones with what failed before first."
 )
@@ -162,7 +169,7 @@ def main() -> None:
 @click.option("--fail-on", multiple=True, metavar="CODE", help="A finding that fails the check besides safety, such as duplicate-act.")
 @click.option("--assume-broken", multiple=True, type=click.Choice(ASSUMPTIONS), help="An assumption that may be broken.")
 @click.option("--max-time", type=click.FloatRange(0, min_open=True), metavar="S", help="Seconds after which no further episode is begun.")
-@click.option("--per-kind", type=click.IntRange(0), metavar="N", help="Most episodes for each further kind of event (600).")
+@click.option("--per-kind", type=click.IntRange(0), metavar="N", help="Most episodes for each further kind of event (600); exhaust only.")
 @click.option("--kinds", metavar="KIND,...", help="Only these kinds of event, such as update,switch.")
 @click.option("--shard", metavar="I/N", help="Run the I-th of N shares of the interleavings of up to --max-events.")
 def check(
@@ -210,7 +217,7 @@ def check(
         "worlds": worlds, "fail_on": fail_on, "assume_broken": assume_broken, "max_time": max_time,
         "shard": WHOLE if shard is None else read_shard(shard),
         "kinds": None if kinds is None else [kind.strip() for kind in kinds.split(",")],
-        **{name: value for name, value in (("examples", examples), ("per_kind", per_kind)) if value is not None},
+        "examples": examples, "per_kind": per_kind,
     }  # fmt: skip
     reports, errors = _check_all(loaded, options, save)
     if json_file is not None:
@@ -302,6 +309,27 @@ def _exit(statuses: Iterable[int] = ()) -> None:
     context.exit(max([*statuses, 0 if unwritten is None else 2], key=_WORST.index))
 
 
+@main.command("check-adapter")
+@click.argument("systems", metavar="SYSTEM...", nargs=-1, required=True)
+def check_adapter(systems: tuple[str, ...]) -> None:
+    """Say what is wrong with adapters, each with what to do, before any verdict of theirs is believed.
+
+    SYSTEM is named as for `fencecheck check`. Exit status: 0 nothing is wrong, 1 something is, 2 bad input.
+    """
+    from fencecheck.run.adapter import name_of
+    from fencecheck.search.conformance import problems, told
+
+    statuses = []
+    for name in systems:
+        system = _load(name)
+        with _progress(f"looking at {name}"), _no_exit():
+            found = problems(system)
+        for line in told(name_of(system), found):
+            _echo(line)
+        statuses.append(1 if found else 0)
+    _exit(statuses)
+
+
 # -- replay --------------------------------------------------------------------------------------------------------------------------
 
 
@@ -338,9 +366,7 @@ def demo() -> None:
     from fencecheck.report.terminal import comparison_lines, report_lines
     from fencecheck.systems import ALL
 
-    _echo(
-        "Four systems that plan first and act later, over any number of updates, outages and missing parents. Is what goes out current?\n"
-    )
+    _echo("Six systems that plan first and act later, over any number of updates, outages and missing parents. Is what goes out current?\n")
     reports = {name: _checked(name, system, per_kind=0) for name, system in ALL.items()}
     _print(lambda width: comparison_lines(reports.values(), width))
     _echo()
@@ -373,21 +399,57 @@ def systems() -> None:
 
 @main.command()
 @click.argument("directory", metavar="[DIR]", default=".", type=click.Path(path_type=Path))
-def init(directory: Path) -> None:
-    """Write an adapter made of three functions, and its test, into DIR."""
-    from fencecheck.report.json import refuse_unwritable_folder, write
-    from fencecheck.report.starter import ADAPTER, ADAPTER_FILE, TEST, TEST_FILE
+@click.option("--framework", default="plain", metavar="NAME", help="What the agent is made of; --list names them all.")
+@click.option("--list", "listed", is_flag=True, help="List the frameworks and write nothing.")
+def init(directory: Path, framework: str, listed: bool) -> None:
+    """Write an adapter that runs at once, its test and a workflow for continuous integration into DIR.
 
-    files = {directory / ADAPTER_FILE: ADAPTER, directory / TEST_FILE: TEST}
-    for path in files:
-        if path.exists():
-            raise BadInput(f"{path} is there already and is not overwritten: remove it, or name another directory")
-    refuse_unwritable_folder(directory)
-    for path, text in files.items():
-        write(path, text)
-        _echo(f"wrote {path}")
-    _echo(f"now: fencecheck check {directory / ADAPTER_FILE}:OrderAgent")
+    The agent in it is a small one with the usual mistake: the check fails until that is put right.
+    """
+    from fencecheck.report import starter
+
+    for line in starter.listed() if listed else starter.write_all(framework, directory):
+        _echo(line)
     _exit()
+
+
+@main.command()
+@click.argument("system", required=False)
+@click.option("--keys", type=int, metavar="N", help="Keys of the generated scenario (4).")
+@click.option("--declared", type=int, metavar="M", help="How many of them the action depends on (2).")
+@click.option("--depth", type=int, metavar="D", help="Generations between a plan and what it rests on (2).")
+@click.option("--host", default="127.0.0.1", metavar="ADDRESS", help="Where it listens (127.0.0.1); any other lets the network in.")
+@click.option("--port", type=click.IntRange(0, 65_535), default=0, metavar="PORT", help="The port (a free one).")
+@click.option("--token", metavar="TOKEN", help="What each request has to carry (one that nobody can guess).")
+@click.option("--refusal", type=click.Choice(("reset", "503")), default="reset", help="What an owner that refuses does.")
+def serve(
+    system: str | None, keys: int | None, declared: int | None, depth: int | None, host: str, port: int, token: str | None, refusal: str
+) -> None:
+    """Serve owners, records and tools over HTTP, to develop an agent in any language against.
+
+    SYSTEM, named as for `check`, says in which scenario; by default a generated one. Ctrl-C ends it.
+    """
+    from fencecheck.report.json import judged_in_short
+    from fencecheck.run.simulate import Runner
+
+    try:
+        from fencecheck.integrations.http.by_hand import introduction, serve_by_hand
+        from fencecheck.integrations.http.service import Service
+    except ImportError as error:
+        raise BadInput(f"serve cannot be run: {error}") from error
+    from fencecheck.systems import ALL
+
+    with _no_exit():
+        scenario = Runner(_load(system) if system is not None else ALL["planfence"], _scenario(keys, declared, depth)).scenario
+    if token is not None and not (token.isascii() and token.isprintable() and token.strip() == token and token):
+        raise BadInput("--token must be a text without blanks at its ends, which a header can carry: leave it out for one that is made up")
+    service = Service(host, port, token, by_hand=True).start()
+    try:
+        for line in introduction(service, scenario):
+            _echo(line)
+        serve_by_hand(scenario, service, refusal, judged_in_short)
+    finally:
+        service.stop()
 
 
 # -- printing ------------------------------------------------------------------------------------------------------------------------

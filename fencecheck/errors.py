@@ -5,6 +5,9 @@ Faults that the kit injects into a system under test are in `fencecheck.run.faul
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
 
 class FencecheckError(Exception):
     """Base of every error that the tool reports. `exit_status` is what the command line returns for it."""
@@ -22,3 +25,15 @@ class CouldNotRun(FencecheckError):
 
 class Nondeterministic(CouldNotRun):
     """Two runs of one interleaving differ, so that no verdict over interleavings means anything. Exit status 2."""
+
+
+def alike(word: Any, known: Iterable[Any], least: float = 0.6) -> Any:
+    """The one of `known` that `word` was probably meant to be, or None.
+
+    Args:
+        least: how alike they must be, from 0 to 1, as `difflib` measures it.
+    """
+    from difflib import get_close_matches
+
+    by_text = {str(one): one for one in known}
+    return by_text.get(next(iter(get_close_matches(str(word), by_text, 1, least)), ""))

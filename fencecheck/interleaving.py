@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, Union, get_args
 from msgspec import Struct
 from msgspec.structs import force_setattr
 
-from fencecheck.errors import BadInput
+from fencecheck.errors import BadInput, alike
 from fencecheck.model import Scenario
 
 UpdateHow = Literal["fresh", "earlier", "removed"]
@@ -169,6 +169,19 @@ DROPPED = "dropped-declaration"
 """What is counted and chosen like a kind of event, but is no event: a declared key that is left out from the start."""
 TURNS: tuple[type[Struct], ...] = (Switch, Advance)
 """The kinds that change nothing in the world: they decide who goes first, and so need a scheduler of ours."""
+
+
+def refuse_kind(kind: str) -> None:
+    """Says of a word that it is no kind of event.
+
+    Raises:
+        BadInput: it is none.
+    """
+    known = (*KINDS, DROPPED)
+    if kind not in known:
+        like = alike(kind, known)
+        meant = f"did you mean {like}? Else " if like is not None else ""
+        raise BadInput(f"there is no kind of event {kind!r}: {meant}use {', '.join(known)}")
 
 
 def kind_of(what: What) -> str:

@@ -13,10 +13,30 @@ import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct
+from msgspec import Struct, StructMeta
 from msgspec.structs import force_setattr
 
-from fencecheck.errors import BadInput
+from fencecheck.errors import BadInput, alike
+
+
+class _Named(StructMeta):
+    """Makes values of what is given by name, and says which name is right."""
+
+    def __call__(cls, *args: Any, **named: Any) -> Any:
+        try:
+            return super().__call__(*args, **named)
+        except TypeError as error:
+            unknown = next((name for name in named if name not in cls.__struct_fields__), None)
+            if unknown is None or not str(error).startswith("Unexpected keyword argument"):
+                raise
+            fields = [name for name in cls.__struct_fields__ if name not in _NOT_GIVEN]
+            like = alike(unknown, fields)
+            right = f"did you mean {like!r}?" if like is not None else f"it takes {', '.join(fields)}"
+            raise TypeError(f"{cls.__name__}() takes no argument {unknown!r}: {right}") from None
+
+
+_NOT_GIVEN = ("by_arguments",)
+"""Fields that follow from others."""
 
 KeysOf = Callable[[Mapping[str, Any]], Iterable[str]]
 
@@ -41,8 +61,24 @@ class Record(Struct, frozen=True, gc=False, repr_omit_defaults=True, forbid_unkn
     removed: bool = False
 
 
-class Action(Struct, frozen=True, repr_omit_defaults=True, forbid_unknown_fields=True, omit_defaults=True):
+def lineage_of(records: Mapping[str, Record], root: str | None) -> tuple[str, ...]:
+    """Ids of the lineage of `root`, itself first, breadth first, as written; nothing where there is no root."""
+    if root is None:
+        return ()
+    order, queue = {root: None}, [root]
+    for id in queue:  # grows while it is walked
+        record = records.get(id)
+        for parent in record.parents if record is not None else ():
+            if parent not in order:
+                order[parent] = None
+                queue.append(parent)
+    return tuple(order)
+
+
+class Action(Struct, metaclass=_Named, frozen=True, repr_omit_defaults=True, forbid_unknown_fields=True, omit_defaults=True):
     """A call to the outside that a system makes, and the keys on which it really depends.
+
+    One that depends on no key, such as a notification, is never found stale; a check in which no act declares a key is inconclusive.
 
     Args:
         name: what `kit.act` is called with.
@@ -57,6 +93,7 @@ class Action(Struct, frozen=True, repr_omit_defaults=True, forbid_unknown_fields
 
     Raises:
         BadInput: a name is empty or a count is negative.
+        TypeError: an argument has another name.
     """
 
     name: str
@@ -155,7 +192,7 @@ def _texts(where: str, what: str, texts: Any) -> tuple[str, ...]:
     return found
 
 
-class Scenario(Struct, frozen=True, repr_omit_defaults=True, forbid_unknown_fields=True, omit_defaults=True):
+class Scenario(Struct, metaclass=_Named, frozen=True, repr_omit_defaults=True, forbid_unknown_fields=True, omit_defaults=True):
     """The world that a system is run in: who owns which keys, and what the actions depend on.
 
     Args:
@@ -173,6 +210,7 @@ class Scenario(Struct, frozen=True, repr_omit_defaults=True, forbid_unknown_fiel
     Raises:
         BadInput: two owners hold one key, an action names a key that nobody owns, a value is that of the version before, or a list that must
             not be empty is.
+        TypeError: an argument has another name.
     """
 
     owners: dict[str, tuple[str, ...]]
@@ -294,12 +332,18 @@ def _check_scenario(scenario: Scenario) -> None:
         for does, named in (("depends on", action.depends_on), ("declares", action.declared or ()), ("writes", action.writes)):
             for key in named:
                 if key not in keys:
-                    raise BadInput(f"action {action.name!r} {does} the key {key!r}, which no owner holds (keys: {known}): add it to owners")
+                    like = alike(key, keys)
+                    right = f"did you mean {like!r}? Else add it to owners" if like is not None else "add it to owners"
+                    raise BadInput(f"action {action.name!r} {does} the key {key!r}, which no owner holds (keys: {known}): {right}")
     for key, values in scenario.values.items():
         if key not in keys:
-            raise BadInput(f"values are given for the key {key!r}, which no owner holds (keys: {known}): correct its name")
+            like = alike(key, keys)
+            right = f"did you mean {like!r}?" if like is not None else "correct its name"
+            raise BadInput(f"values are given for the key {key!r}, which no owner holds (keys: {known}): {right}")
         if isinstance(values, str | bytes) or not (isinstance(values, tuple) or hasattr(values, "example")):
             raise BadInput(f"the values of {key!r} must be a list, one for each version, or a Hypothesis strategy, not {values!r}")
+        if values == ():
+            raise BadInput(f"the values of {key!r} are an empty list: give the first at least, or leave the key out of values")
         if isinstance(values, tuple):
             _refuse_unchanged(key, values)
 

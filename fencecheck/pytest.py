@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from _fencecheck_pytest import PROFILE
+from _fencecheck_pytest import ASKED
 from fencecheck.errors import FencecheckError
 from fencecheck.run.loading import load
 
@@ -41,6 +41,9 @@ def suite(
     engine: Engine | None = None,
     level: Level = "at-validation",
     max_events: int | None = None,
+    max_time: float | None = None,
+    kinds: Iterable[str] | None = None,
+    per_kind: int | None = None,
     examples: int | None = None,
     scenario: Scenario | None = None,
     seed: int | None = None,
@@ -55,18 +58,32 @@ def suite(
         system: an adapter class, a function that makes an adapter, or the name of one as the command line takes it.
         engine: `exhaust` or `explore`; both by default.
         profile: for `explore`; by default that of `--fencecheck-profile`.
-        level, max_events, examples, scenario, seed, worlds, fail_on, assume_broken: as for `fencecheck.check`; `worlds` is for `explore` alone.
+        level, max_events, max_time, kinds, scenario, fail_on, assume_broken: as for `fencecheck.check`.
+        per_kind: the same, for `exhaust` alone.
+        examples, seed, worlds: the same, for `explore` alone.
+
+    Raises:
+        pytest.fail.Exception: the test, where the system does not hold, cannot be judged, or an argument is out of range.
     """
-    fails, broken = tuple(fail_on), tuple(assume_broken)
+    both: dict[str, Any] = {
+        "level": level, "max_events": max_events, "max_time": max_time, "kinds": None if kinds is None else tuple(kinds),
+        "scenario": scenario, "fail_on": tuple(fail_on), "assume_broken": tuple(assume_broken),
+    }  # fmt: skip
+    of_one: dict[Engine, dict[str, Any]] = {
+        "exhaust": {"per_kind": per_kind},
+        "explore": {"examples": examples, "seed": seed, "worlds": worlds, "profile": profile},
+    }
+    if engine is not None:  # what is not for it is refused
+        of_one = {engine: {**of_one["exhaust"], **of_one["explore"]}}
 
     @pytest.mark.parametrize("engine", ENGINES if engine is None else (engine,))
     def test_fence(engine: Engine) -> None:
         with _one_sentence():
-            options = _options(level, max_events, examples, seed)
+            options = {**both, **of_one[engine]}
             if engine == "explore":
-                options |= {"profile": profile or PROFILE[0], "worlds": worlds}
+                options["profile"] = profile or ASKED["profile"]
             target = load(system) if isinstance(system, str) else system
-            _pass_or_fail(_checked(target, engine, scenario=scenario, fail_on=fails, assume_broken=broken, **options))
+            _pass_or_fail(_checked(target, engine, **options), system if isinstance(system, str) else None)
 
     return staticmethod(test_fence)  # in a class it takes no `self`
 
@@ -100,20 +117,24 @@ def _one_sentence() -> Iterator[None]:
         raise pytest.fail.Exception(f"fencecheck: {error}", pytrace=False) from None
 
 
-def _options(level: Level, max_events: int | None, examples: int | None, seed: int | None) -> dict[str, Any]:
-    return {"level": level, "max_events": max_events, "seed": seed, **({} if examples is None else {"examples": examples})}
-
-
 def _checked(system: SystemLike, engine: Engine, **options: Any) -> Report:
     from fencecheck.search.check import check
 
     return check(system, engine=engine, **options)
 
 
-def _pass_or_fail(report: Report) -> None:
+def _pass_or_fail(report: Report, name: str | None = None) -> None:
     if report.verdict == "held":
         return
     from fencecheck.report.terminal import plain, report_lines
+
+    folder = ASKED["save"]
+    if folder is not None and report.failures:
+        from fencecheck.report.json import refuse_unwritable_folder
+        from fencecheck.report.repro import save
+
+        refuse_unwritable_folder(Path(folder))
+        save(report, Path(folder), name)
 
     pytest.fail(plain(report_lines(report), _encoding()), pytrace=False)
 
@@ -135,13 +156,11 @@ class Systems:
     def __init__(self, config: pytest.Config) -> None:
         from fencecheck.run.simulate import Runner
 
-        self._options = _options(
-            config.getoption("fencecheck_level"), config.getoption("fencecheck_max_events"), config.getoption("fencecheck_examples"), None
-        )
+        asked = {name: config.getoption(f"fencecheck_{name}") for name in _ASKABLE}
         engine = config.getoption("fencecheck_engine")
         self._engines: tuple[Engine, ...] = ENGINES if engine is None else (engine,)
         try:
-            _refuse_negative(self._options)
+            self._options = _options(asked, engine)
             self._systems = {name: load(name) for name in config.getoption("fencecheck_system")}
             for system in self._systems.values():
                 Runner(system).close()
@@ -153,7 +172,7 @@ class Systems:
         """Puts the items of the systems before those of the test files, early enough for `-k` to choose among them."""
         collector = _Collector.from_parent(session, name="fencecheck", nodeid="fencecheck")
         added: list[pytest.Item] = [
-            _Item.from_parent(collector, name=f"{name}[{engine}]", system=system, engine=engine, options=self._options)
+            _Item.from_parent(collector, name=f"{name}[{engine}]", called=name, system=system, engine=engine, options=self._options[engine])
             for name, system in self._systems.items()
             for engine in self._engines
         ]
@@ -161,13 +180,25 @@ class Systems:
         session.config.hook.pytest_collectreport(report=pytest.CollectReport("fencecheck", "passed", None, [*added]))
 
 
-def _refuse_negative(options: dict[str, Any]) -> None:
-    from fencecheck.errors import BadInput
+_ASKABLE = ("level", "max_events", "max_time", "kinds", "per_kind", "examples", "profile")
 
-    if options["max_events"] is not None and options["max_events"] < 0:
-        raise BadInput(f"the number of events is 0 or more, not {options['max_events']}")
-    if options.get("examples", 1) < 1:
-        raise BadInput(f"the number of examples is 1 or more, not {options['examples']}")
+
+def _options(asked: dict[str, Any], only: Engine | None) -> dict[Engine, dict[str, Any]]:
+    """What each engine is asked.
+
+    Raises:
+        BadInput: an option is out of range, or is for another engine than the only one.
+    """
+    from fencecheck.search.check import refuse_options
+
+    both = {**asked, "kinds": None if asked["kinds"] is None else [kind.strip() for kind in asked["kinds"].split(",")]}
+    of_one: dict[Engine, tuple[str, ...]] = {"exhaust": ("per_kind",), "explore": ("examples", "profile")}
+    options: dict[Engine, dict[str, Any]] = {}
+    for engine in ENGINES if only is None else (only,):
+        others = () if only is not None else [name for other in ENGINES if other != engine for name in of_one[other]]
+        options[engine] = {name: value for name, value in both.items() if name not in others}
+        refuse_options(engine, **options[engine])
+    return options
 
 
 class _Collector(pytest.Collector):
@@ -181,15 +212,14 @@ class _Collector(pytest.Collector):
 class _Item(pytest.Item):
     """The check of one system with one engine."""
 
-    def __init__(self, *, system: SystemLike, engine: Engine, options: dict[str, Any], **rest: Any) -> None:
+    def __init__(self, *, called: str, system: SystemLike, engine: Engine, options: dict[str, Any], **rest: Any) -> None:
         super().__init__(**rest)
-        self._system, self._engine, self._options = system, engine, options
+        self._called, self._system, self._engine, self._options = called, system, engine, options
 
     def runtest(self) -> None:
         """Checks the system."""
         with _one_sentence():
-            profile = {"profile": PROFILE[0]} if self._engine == "explore" else {}
-            _pass_or_fail(_checked(self._system, self._engine, **self._options, **profile))
+            _pass_or_fail(_checked(self._system, self._engine, **self._options), self._called)
 
     def reportinfo(self) -> tuple[Path, None, str]:
         """What pytest calls it."""

@@ -52,7 +52,7 @@ def refused(**fields: Any) -> str:
             {"values": {"k": ["Tokyo", "Osaka", "Osaka"]}},
             "the values 2 and 3 of 'k' are both 'Osaka', so that an update would change nothing: let each differ from the one before",
         ),
-        ({"values": {"kk": ["Tokyo"]}}, "values are given for the key 'kk', which no owner holds (keys: k): correct its name"),
+        ({"values": {"kk": ["Tokyo"]}}, "values are given for the key 'kk', which no owner holds (keys: k): did you mean 'k'?"),
     ],
 )
 def test_a_field_of_the_wrong_shape(fields: Any, sentence: str) -> None:
@@ -135,3 +135,25 @@ def test_a_value_beyond_those_given_is_like_the_last_of_them(given: tuple[Any, .
     number = len(given) + 1
     assert world.value_of("x", number) == made_up
     assert len({repr(world.value_of("x", n)) for n in range(1, number + 5)}) == number + 4
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (lambda: Scenario(owner={}, actions=[]), "Scenario() takes no argument 'owner': did you mean 'owners'?"),  # type: ignore[call-arg]
+        (lambda: Action("a", depend_on=["k"]), "Action() takes no argument 'depend_on': did you mean 'depends_on'?"),  # type: ignore[call-arg]
+        (
+            lambda: Action("a", zzz=1),  # type: ignore[call-arg]
+            "Action() takes no argument 'zzz': it takes name, depends_on, declared, writes, times, replans, tool, keys_of",
+        ),
+        (lambda: Scenario(owners={}), "Missing required argument 'actions'"),  # type: ignore[call-arg]
+    ],
+)
+def test_an_argument_of_another_name(make: Any, sentence: str) -> None:
+    with pytest.raises(TypeError) as caught:
+        make()
+    assert str(caught.value) == sentence
+
+
+def test_values_that_are_none() -> None:
+    assert refused(values={"k": []}) == "the values of 'k' are an empty list: give the first at least, or leave the key out of values"

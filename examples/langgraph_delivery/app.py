@@ -8,7 +8,7 @@ Two ways to dispatch: `dispatch` sends the plan as the checkpoint brings it back
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, TypedDict
 
@@ -16,7 +16,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
-from langgraph.types import Command, interrupt
+from langgraph.types import interrupt
 
 from fencecheck.fence import PlanFence, Record
 
@@ -144,8 +144,8 @@ def saved(record: Record) -> dict[str, Any]:
     return {"id": record.id, "value": record.value, "parents": record.parents}
 
 
-def build(checkpointer: BaseCheckpointSaver[Any], *, fenced: bool) -> Graph:
-    """The compiled graph."""
+def build(checkpointer: BaseCheckpointSaver[Any] | None, *, fenced: bool) -> Graph:
+    """The compiled graph. It takes the thread of an order up where that was left, after a restart of the process too."""
     graph = StateGraph(State, context_schema=Services)
     graph.add_node("plan", plan)
     graph.add_node("approval", approval)
@@ -154,14 +154,3 @@ def build(checkpointer: BaseCheckpointSaver[Any], *, fenced: bool) -> Graph:
     graph.add_edge("plan", "approval")
     graph.add_conditional_edges("approval", lambda state: "dispatch" if state["approval"] else END, ["dispatch", END])
     return graph.compile(checkpointer=checkpointer)
-
-
-def fulfil(graph: Graph, order: str, thread: str, services: Services, approve: Callable[[Any], str]) -> State:
-    """Takes an order from wherever its thread was left to its end; a process that was restarted calls it again."""
-    config: Any = {"configurable": {"thread_id": thread}}
-    begun = graph.get_state(config).next
-    state: Any = graph.invoke(None if begun else {"order": order}, config, context=services, durability="sync")
-    while "__interrupt__" in state:
-        answer = approve(state["__interrupt__"][0].value)
-        state = graph.invoke(Command(resume=answer), config, context=services, durability="sync")
-    return state  # type: ignore[no-any-return]

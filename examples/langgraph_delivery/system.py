@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import itertools
-import sqlite3
-import tempfile
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, ClassVar
 
-from app import CannotPlan, ServiceError, Services, build, fulfil
-from langgraph.checkpoint.sqlite import SqliteSaver
+from app import CannotPlan, ServiceError, Services, build
+from langgraph.types import Interrupt
 
-from fencecheck import Action, AgentSystem, Kit, Record, Scenario, faults
+from fencecheck import Action, Kit, Record, Scenario, faults
 from fencecheck.fence import Halt
+from fencecheck.integrations.langgraph import GraphSystem
 
 REQUIREMENT, WINDOW = "order/42/requirement", "order/42/window"
 
@@ -54,8 +51,8 @@ class Ports:
             self.kit.validated(basis)
 
 
-class Delivery(AgentSystem):
-    """What both variants share: one checkpoint database and one compiled graph for each worker, one thread for each episode."""
+class Delivery(GraphSystem):
+    """What both variants share: one checkpoint file and one compiled graph for each worker, one thread for each episode."""
 
     scenario = Scenario(
         owners={"orders": [REQUIREMENT], "calendar": [WINDOW]},
@@ -68,38 +65,26 @@ class Delivery(AgentSystem):
     )
     halt_exceptions = (ServiceError, CannotPlan, Halt)
     fault_exceptions = {faults.Fault: ServiceError}
+    agents = {"approval": "executor", "dispatch": "executor"}
+    saver = "sqlite"
+    node_points = False  # the clients are the ports
     fenced: ClassVar[bool] = False
 
     def open(self) -> None:
-        self.folder = tempfile.TemporaryDirectory()
-        self.connection = sqlite3.connect(Path(self.folder.name) / "checkpoints.sqlite", check_same_thread=False)
-        self.connection.execute("PRAGMA synchronous=OFF")  # power cuts are not what is tested
-        self.saver = SqliteSaver(self.connection)
-        self.graph = build(self.saver, fenced=self.fenced).with_config({"max_concurrency": 1})
-        self.threads = itertools.count(1)
+        super().open()
+        self.built = build(None, fenced=self.fenced)  # keeps nothing between two calls, so once is enough
 
-    def shutdown(self) -> None:
-        self.connection.close()
-        self.folder.cleanup()
+    def graph(self) -> Any:
+        return self.worker.built
 
-    def setup(self, kit: Kit) -> None:
-        self.kit = kit
-        self.thread = f"order-42-{next(self.worker.threads)}"
-        self.services = Services(Ports(kit, "planner"), Ports(kit, "executor"))
+    def start(self) -> Any:
+        return {"order": "42"}
 
-    def run(self) -> None:
-        fulfil(self.worker.graph, "42", self.thread, self.services, self.approve)
+    def context(self) -> Services:
+        return Services(Ports(self.kit, "planner"), Ports(self.kit, "executor"))
 
-    def approve(self, prompt: Any) -> str:
-        with self.kit.agent("executor"):
-            self.kit.pause("approval")
+    def resume(self, interrupt: Interrupt) -> str:
         return "approve"
-
-    def restart(self) -> None:
-        """The process dies. What the checkpointer holds is durable, and `run` goes on from there; nothing else is held."""
-
-    def teardown(self) -> None:
-        self.worker.saver.delete_thread(self.thread)
 
 
 class NaiveDelivery(Delivery):

@@ -10,6 +10,9 @@ from typing import Any
 
 from fencecheck import __version__
 from fencecheck.errors import BadInput
+from fencecheck.history import History
+from fencecheck.interleaving import kind_of
+from fencecheck.judge import judge
 from fencecheck.search.report import Report
 
 
@@ -23,6 +26,17 @@ def as_object(reports: Iterable[Report], errors: Mapping[str, str] | None = None
     if errors:
         found["errors"] = [{"system": system, "message": message} for system, message in errors.items()]
     return found
+
+
+def judged_in_short(history: History) -> dict[str, Any]:
+    """What one episode came to: how it ended, how many effects it had, which events fired, and what was found."""
+    judgement = judge(history)
+    return {
+        "outcome": judgement.outcome,
+        "effects": len(history.effects),
+        "fired": [kind_of(event.what) for event in history.fired],
+        "findings": [{"code": found.code, "message": found.message} for found in judgement.findings],
+    }
 
 
 def encoded(value: Mapping[str, Any]) -> str:

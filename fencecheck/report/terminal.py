@@ -72,7 +72,7 @@ def bound_in_words(report: Report) -> str:
         drawn = f"{value:,} interleavings drawn by Hypothesis" if value is not None else "interleavings drawn by Hypothesis"
         return drawn + ("" if report.bound.worlds is None else f", in worlds of up to {worlds_in_words(report.bound.worlds)}")
     kinds = f" for {count_of(len(report.proof.kinds), 'kind')} of event" if report.proof is not None else ""
-    return f"complete{kinds}" + (f", closed at {count_of(value, 'event')}" if value is not None else "")
+    return f"complete{kinds}, any number of each" if kinds else "complete"
 
 
 def worlds_in_words(largest: Largest) -> str:
@@ -141,7 +141,7 @@ def summary(report: Report) -> list[str]:
     """What was run and seen, one text for each kind of thing."""
     points = "every point" if report.placements == "every point" else "each point that depends on it"
     placed = f"an event lands before {points}"
-    ran = f"{count_of(report.episodes, 'episode')}, {report.seconds:.1f} s" + (f"; {placed}" if report.engine == "exhaust" else "")
+    ran = f"{count_of(report.episodes, 'episode')}, {report.seconds:.1f} s; {placed if report.engine == 'exhaust' else _drawn(report)}"
     return [
         ran,
         *(proof_in_words(report.proof) if report.proof is not None and report.verdict == "held" else []),
@@ -153,6 +153,14 @@ def summary(report: Report) -> list[str]:
         *([f"holds at the weaker level {report.strongest}"] if report.verdict == "violated" and report.strongest else []),
         *([f"assumed: {clean(', '.join(report.assumed))}"] if report.assumed else []),
     ]
+
+
+def _drawn(report: Report) -> str:
+    """Why there are fewer episodes than were drawn."""
+    drawn = report.bound.value or 0
+    again = drawn - report.episodes
+    why = f", {again:,} of them the same as one before but for events that changed nothing, which count once" if again > 0 else ""
+    return f"{count_of(drawn, 'interleaving')} drawn{why}"
 
 
 def counts_in_words(counts: dict[str, int]) -> str:

@@ -37,9 +37,12 @@ class AgentSystem:
         cannot_happen: kinds of event that make no sense for it, each with why; they are not sent, and a report says so.
         tools_can_halt: whether its tools are part of what is tested, so that one of the halt exceptions out of an act's `via=` is a halt of the
             system's own, needed or not, and no refusal by the outside.
+        replays: whether a workflow engine repeats calls, inside `kit.replaying()`, so that the kit keeps what each call came to.
         max_points: an episode with more points than this is `stuck`.
         timeout_s: longest real time in seconds that one wait of an episode may take where time is real, and that may pass between two
             points of a run; an episode that takes longer is `stuck`.
+        own_order: for a system whose calls come from outside this process, why no event says who is answered first; such a system is searched
+            up to a number of events.
 
     Hooks that need no base method are looked up by name; a kind of event whose hook is missing is not sent:
         `publish(key, value)` commits a new version through the system's own store and returns its id, and `true_head(key)` returns the id
@@ -49,7 +52,8 @@ class AgentSystem:
         `deliver(key, record)`, `replan(task)`, `restart()`, `lose(record_id)` enable their events.
         `versions_in(args)` returns key to version ids for arguments that carry no unique text, `version_of(key, answer)` the id of the version
         that an answer of the system's own `via=` carries, where neither that id nor the published value is in it.
-        `open()` and `shutdown()` are called once per worker, on one instance whose attributes the others see as `self.worker`.
+        `open()` and `shutdown()` are called once per worker, on one instance whose attributes the others see as `self.worker`; on
+        `asyncio-native` in one task, so that a context manager that is entered in `open()` can be left in `shutdown()`.
 
     `setup`, `run`, `teardown` and all hooks may be `async` where `runtime` is not `sync`.
     """
@@ -60,8 +64,10 @@ class AgentSystem:
     fault_exceptions: ClassVar[Mapping[type[BaseException], Any]] = {}
     cannot_happen: ClassVar[Mapping[str, str]] = {}
     tools_can_halt: ClassVar[bool] = False
+    replays: ClassVar[bool] = False
     max_points: ClassVar[int] = 2_000
     timeout_s: ClassVar[float] = 30.0
+    own_order: ClassVar[str] = ""
     kit: Kit
     worker: Any = None
 
@@ -130,7 +136,7 @@ def missing_hooks(system: Any) -> dict[str, str]:
         if (own or kind in ("replan", "restart")) and not all(callable(getattr(system, hook, None)) for hook in hooks):
             missing[kind] = f"{hooks[0]}()"
     missing.update(system.cannot_happen)
-    why = UNSCHEDULED.get(system.runtime)
+    why = system.own_order or UNSCHEDULED.get(system.runtime)
     return missing if why is None else {**missing, "switch": why, "advance": why}
 
 
@@ -154,7 +160,7 @@ def from_functions(
     Args:
         plan: from the records read, by key, to a plan of any type.
         act: from the plan to the arguments that go out.
-        validate: from the plan, its basis (key to version id) and `head(key)` to whether it may go out; None: acts unvalidated.
+        validate: from the plan, its basis (declared key to version id) and `head(key)` to whether it may go out; None: acts unvalidated.
         scenario: the world; its first action is the one that goes out.
         name: what reports call it; the name of the variable that it is bound to, so that another process can load it.
 
@@ -176,8 +182,8 @@ def from_functions(
                     return
             made = plan(records)
             record = kit.derive(made, parents=[r.id for r in records.values()])
-            basis = {key: r.id for key, r in records.items()}
             if validate is not None:
+                basis = {key: records[key].id for key in kit.declared(action.name) if key in records}
                 if not validate(made, basis, partial(kit.head, timeout=OWNER_TIMEOUT_S)):
                     kit.halted("the plan is no longer current")
                     return

@@ -55,7 +55,7 @@ class AioPorts:
         return await self._drive(self._kit._fetch(agent, about, via))
 
     async def derive(
-        self, value: Any, parents: Iterable[str | Record] = (), key: str | None = None, *, via: Callable[[], Any] | None = None
+        self, value: Any, parents: Iterable[Any] = (), key: str | None = None, *, via: Callable[[], Any] | None = None
     ) -> Record:
         """As `Kit.derive`."""
         kit = self._kit
@@ -139,7 +139,8 @@ class AioPorts:
         await _never()
 
 
-def _on_trio() -> bool:
+def on_trio() -> bool:
+    """Whether the caller runs in trio."""
     if "trio" not in sys.modules:
         return False
     import trio
@@ -149,7 +150,7 @@ def _on_trio() -> bool:
 
 def _turn() -> Awaitable[None]:
     """Lets other tasks run; who called first goes on first."""
-    if _on_trio():
+    if on_trio():
         import trio
 
         return trio.lowlevel.checkpoint()
@@ -159,7 +160,7 @@ def _turn() -> Awaitable[None]:
 
 
 def _sleep(seconds: float) -> Awaitable[None]:
-    if _on_trio():
+    if on_trio():
         import trio
 
         return trio.sleep(seconds)
@@ -169,7 +170,7 @@ def _sleep(seconds: float) -> Awaitable[None]:
 
 
 async def _never() -> None:
-    if _on_trio():
+    if on_trio():
         import trio
 
         await trio.sleep_forever()

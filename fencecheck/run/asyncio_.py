@@ -74,21 +74,30 @@ class AsyncioVirtual:
             Deadlock: nothing can go on.
             CouldNotRun: something was called that there is none of in virtual time.
         """
-        loop = self._loop = VirtualLoop(line, self._in_thread)  # type: ignore[abstract]  # the rest is set below the class
+        loop = self._loop = VirtualLoop(line, self._in_thread, self._wait_s)  # type: ignore[abstract]  # the rest is set below the class
         if line is not None:
             line.loop = loop
+        answer: Any = None
+        failed: BaseException | None = None
         try:
-            return loop.run_until_complete(main())
+            answer = loop.run_until_complete(main())
+        except BaseException as error:
+            failed = error  # raised below: what ends now would link its exceptions with one that is being handled, at worst in a circle
+        try:
+            if loop._asyncgens or loop.left():
+                _end(loop)
         finally:
-            try:
-                if loop._asyncgens or loop.left():
-                    _end(loop)
-            finally:
-                refused = loop.refused
-                loop.close()
-                self._loop = None
-                if refused is not None:
-                    raise refused
+            refused = loop.refused
+            loop.close()
+            self._loop = None
+            if refused is not None:
+                raise refused
+        try:
+            if failed is not None:
+                raise failed
+            return answer
+        finally:
+            del failed
 
     def _in_thread(self, executor: Executor | None, func: Callable[..., Any], *args: Any) -> Any:
         if executor is None:

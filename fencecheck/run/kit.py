@@ -8,27 +8,33 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-from fencecheck.errors import BadInput, CouldNotRun
-from fencecheck.history import Declared, Derive, Entry, Fetch, Halted, Head, Memory, Pause, Read, Seam, Validated
+from fencecheck.errors import BadInput, CouldNotRun, FencecheckError
+from fencecheck.history import Declared, Derive, Entry, Fetch, Halted, Head, Memory, Pause, Read, Seam, Validated, is_point
 from fencecheck.model import Record, Scenario
-from fencecheck.run import faults, tools
+from fencecheck.run import faults, tools, unknown
 from fencecheck.run.adapter import name_of
+from fencecheck.run.current import in_via
 from fencecheck.run.faults import MALFORMED, EpisodeOver, Restarted
 from fencecheck.run.recognise import version_in
 from fencecheck.run.world import World, handed_out
 
 if TYPE_CHECKING:
+    from fencecheck.interleaving import What
     from fencecheck.run.aio import AioPorts
     from fencecheck.run.landing import Landing
 
-_TEXT = {str}
 _AGENT: ContextVar[str] = ContextVar("fencecheck_agent")
 _HOOK: ContextVar[bool] = ContextVar("fencecheck_hook", default=False)
 """Whether the caller is a hook of an event: others may go on while an async one waits."""
+
+
+def inside_hook() -> bool:
+    """Whether the caller is a hook of an event."""
+    return _HOOK.get()
 
 
 class _Closed:
@@ -60,6 +66,7 @@ class Kit:
         self._next = 0  # the first point at which anything but the port's own work is to be done
         self._in_event = False
         self._over: str | None = None
+        self._refused: FencecheckError | None = None
         self._named = [self.scenario.agents[0]]
         self._fallback = self._named[0]  # who calls from a thread that inherited nothing
         self._restart_at: int | None = None  # the point of a restart, until `run` is called again
@@ -116,6 +123,12 @@ class Kit:
         self._over = self._over or waited_for
         self._next = 0
         return EpisodeOver(waited_for)
+
+    def _refuse(self, error: FencecheckError) -> FencecheckError:
+        """Keeps what says that the episode cannot be judged, in case the system swallows it, and returns it to be raised."""
+        self._refused = self._refused or error
+        self._next = 0
+        return error
 
     def _raise_as(self, fault: faults.Fault) -> BaseException:
         """The system's own exception for this fault, where `fault_exceptions` maps one."""
@@ -182,7 +195,7 @@ class Kit:
             return MALFORMED
         if via is None and key not in world.heads:
             self._log.append(port(agent, key, None, "missing", self._in_event))
-            raise self._raise_as(faults.RecordMissing(f"no owner holds the key {key!r}"))
+            raise self._raise_as(faults.RecordMissing(unknown.no_key(world.owner_of, key)))
         if port is Read and world.heads.get(key) in world.lost:
             self._log.append(port(agent, key, world.heads[key], "missing", self._in_event))
             raise self._raise_as(faults.RecordMissing(f"the record {world.heads[key]} of {key} cannot be read"))
@@ -193,6 +206,10 @@ class Kit:
                 raise CouldNotRun(
                     f"{self._name()}: via= of kit.{port.__name__.lower()}({key!r}) did not answer with the current version, as updates do not reach "
                     "its store: define publish(key, value) and true_head(key)"
+                )
+            if key not in world.versions:
+                raise CouldNotRun(
+                    f"{self._name()} calls kit.{port.__name__.lower()}({key!r}, via=...): {unknown.no_key(world.owner_of, key)}"
                 )
             if id is None:
                 raise CouldNotRun(
@@ -242,7 +259,8 @@ class Kit:
         id = world.remembered(agent, key)
         self._log.append(Memory(agent, key, id, self._in_event))
         if id is None:
-            raise self._raise_as(faults.NotRemembered(f"{agent} remembers nothing of {key}"))
+            why = "" if key in world.versions else f", and {unknown.no_key(world.owner_of, key)}"
+            raise self._raise_as(faults.NotRemembered(f"{agent} remembers nothing of {key}{why}"))
         return self._landing.handed_out(world.records[id])
 
     def record(self, id: str | Record, *, via: Callable[[], Any] | None = None) -> Any:
@@ -265,7 +283,8 @@ class Kit:
         world = self._world
         if id in world.lost or (via is None and id not in world.records):
             self._log.append(Fetch(agent, id, "missing", self._in_event))
-            raise self._raise_as(faults.RecordMissing(f"the record {id} cannot be read"))
+            why = f"the record {id} cannot be read" if id in world.records else unknown.no_record(world.records, id)
+            raise self._raise_as(faults.RecordMissing(why))
         if via is not None:
             answer = yield from self._call(via, lambda: self._log.append(Fetch(agent, id, "missing", self._in_event)))
             self._log.append(Fetch(agent, id, "ok", self._in_event))
@@ -274,9 +293,7 @@ class Kit:
         self._log.append(Fetch(agent, id, "ok" if served is None else "corrupt", self._in_event))
         return self._landing.handed_out(served if served is not None else world.records[id])
 
-    def derive(
-        self, value: Any, parents: Iterable[str | Record] = (), key: str | None = None, *, via: Callable[[], Any] | None = None
-    ) -> Record:
+    def derive(self, value: Any, parents: Iterable[Any] = (), key: str | None = None, *, via: Callable[[], Any] | None = None) -> Record:
         """Writes a record that was derived from `parents`: a plan, a decision, an approval.
 
         Args:
@@ -295,16 +312,21 @@ class Kit:
             self._drive(self._call(via, lambda: None))
         return self._landing.handed_out(record)
 
-    def _parents(self, parents: Iterable[str | Record]) -> tuple[str, ...]:
+    def _parents(self, parents: Iterable[Any]) -> tuple[str, ...]:
         if type(parents) is list or type(parents) is tuple:
             pass  # the usual case: asking an abstract class takes as long as a port
         elif isinstance(parents, str | Record):
             raise BadInput(f"{self._name()} calls derive(..., {parents!r}): the parents are a list; write [{parents!r}]")
         elif not isinstance(parents, Iterable):
             raise BadInput(f"{self._name()} calls derive(..., {parents!r}): the parents are a list of records, or of their ids")
-        if self._own_store:
-            return tuple([self._version(p) for p in parents])
-        return tuple([p.id if type(p) is Record else str(p) for p in parents])
+        records, missing = self._world.records, unknown.parent
+        id: Any
+        try:
+            if self._own_store:
+                return tuple([id if (id := self._version(p)) in records else missing(self._landing, p) for p in parents])
+            return tuple([id if (id := p.id if type(p) is Record else p) in records else missing(self._landing, p) for p in parents])
+        except TypeError:
+            raise BadInput(f"{self._name()} calls derive(..., {parents!r}): the parents are a list of records, or of their ids") from None
 
     def _name(self) -> str:
         return name_of(self._system)
@@ -375,13 +397,57 @@ class Kit:
         if isinstance(basis, str):
             raise BadInput(f"{self._name()} calls validated({basis!r}): it takes a list of keys; write [{basis!r}]")
         keys = tuple(basis) if type(basis) is dict or isinstance(basis, Iterable) else (basis,)
-        if not set(map(type, keys)) <= _TEXT and not all(isinstance(key, str) for key in keys):
-            raise BadInput(f"{self._name()} calls validated({basis!r}): it takes a list of keys, which are texts")
+        try:
+            known = self._world.prepared.keys.issuperset(keys)
+        except TypeError:
+            known = False
+        if not known:
+            if not all(isinstance(key, str) for key in keys):
+                raise BadInput(f"{self._name()} calls validated({basis!r}): it takes a list of keys, which are texts")
+            unknown.refuse_marks(self._landing, keys)
         self._state(Validated(_AGENT.get(self._fallback), keys))
 
     def halted(self, reason: str = "") -> None:
         """The system stops without acting."""
         self._state(Halted(_AGENT.get(self._fallback), reason if type(reason) is str else str(reason)))
+
+    @contextmanager
+    def at_once(self) -> Iterator[None]:
+        """What is called inside belongs to the call before it, as in a store that checks and writes in one step: nothing lands in between."""
+        inside = self._in_event
+        self._in_event = True
+        try:
+            yield
+        finally:
+            self._in_event = inside
+
+    def send(self, what: What) -> None:
+        """Lands an event before the next point, where a person or another program says what happens, not an interleaving."""
+        self._landing._pending.append((sum(map(is_point, self._log)), what))
+        self._next = 0
+
+    # -- what teams really run ---------------------------------------------------------------------------------------
+
+    def wrap(self, client: Any, **options: Any) -> Any:
+        """`client` with some of its methods made ports, and all else as it is. Arguments and errors as for `fencecheck.run.wrap.wrap`."""
+        from fencecheck.run.wrap import wrap
+
+        return wrap(self, client, **options)
+
+    def replaying(self, still: Callable[[], bool] | None = None, *, of: str = "") -> AbstractContextManager[None]:
+        """One replay of a workflow, from its beginning: calls inside are no points, no answers and no effects, and return what they did before.
+
+        Args:
+            still: whether the engine is still replaying, asked at each call; None: to the end of the block.
+            of: the name of the workflow, where several share an agent; its calls are then inside such a block the first time too.
+
+        Raises:
+            CouldNotRun: the class does not say `replays = True`.
+            Nondeterministic: a call inside was not made before.
+        """
+        raise CouldNotRun(
+            f"{self._name()} calls kit.replaying(): set replays = True on its class, so that the kit keeps what each call returned"
+        )
 
     # -- plumbing ---------------------------------------------------------------------------------------------------
 
@@ -409,6 +475,7 @@ class Kit:
 
     def _call(self, via: Callable[[], Any], failed: Callable[[], None]) -> Generator[Any, Any, Any]:
         """Calls the system's own function; `failed` logs what it did if it raises, or if the caller is cancelled while it waits."""
+        in_via(True)
         try:
             answer = via()
             if hasattr(answer, "__await__"):
@@ -419,6 +486,8 @@ class Kit:
             if not self._ran:
                 failed()
             raise
+        finally:
+            in_via(False)
         if self._landing is _CLOSED:
             raise EpisodeOver("the episode is over")
         return answer

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from fencecheck.errors import BadInput, CouldNotRun, FencecheckError
+from fencecheck.errors import BadInput, CouldNotRun, FencecheckError, alike
 from fencecheck.history import Entry, Landed, Truth
 from fencecheck.interleaving import (
     TURNS,
@@ -32,7 +32,7 @@ from fencecheck.interleaving import (
 from fencecheck.model import Action, Record
 from fencecheck.run import faults, store
 from fencecheck.run.faults import Restarted
-from fencecheck.run.lines import line_of_caller
+from fencecheck.run.lines import line_of_caller, unawaitable
 from fencecheck.run.raised import place, said
 from fencecheck.run.world import ANYONE, World, handed_out, snapshot
 
@@ -114,6 +114,7 @@ class Landing:
         self._pending: list[tuple[int, What]] = []
         self._written: set[str] = set()  # versions that the system committed itself, whose values are not known
         self._seeding = False  # before the run there is nothing that could halt
+        self.mistake: BadInput | None = None  # what was named that only a mistake can name, whoever swallowed that
         self.waits: list[str] = []  # what awaited ports wait for without an end, where no line knows
 
     # -- arriving at a point ----------------------------------------------------------------------------------------
@@ -139,6 +140,8 @@ class Landing:
     def arriving(self, point: int, port: str, about: str, agent: str) -> Generator[Any, Any, None]:
         """The same as steps, which an awaited port drives."""
         kit = self.kit
+        if kit._refused is not None:
+            raise kit._refused
         if kit._over is not None or point >= self.system.max_points:
             raise kit._stuck(kit._over or f"nothing: {point} points, the most that an episode may have (max_points)")
         if kit._restart_at is not None:
@@ -397,9 +400,7 @@ class Landing:
 
     def unawaitable(self) -> CouldNotRun:
         """What is said where an async function was given to a port that cannot await."""
-        return CouldNotRun(
-            f"{self._name_of()}: an async hook or via= function was reached from a port that is not awaited: use `await kit.aio....` there"
-        )
+        return unawaitable(self._name_of(), self.system.runtime)
 
     # -- the scenario, as this episode has it ------------------------------------------------------------------------
 
@@ -411,9 +412,11 @@ class Landing:
         """
         action = self.world.prepared.actions.get(name)
         if action is None:
-            known = ", ".join(self.world.prepared.actions)
+            known = self.world.prepared.actions
+            like = alike(name, known)
+            right = f"did you mean {like!r}? Else add" if like is not None else "add"
             raise BadInput(
-                f"{self._name_of()} acts {name!r}, which its scenario does not list (actions: {known}): add Action({name!r}, ...)"
+                f"{self._name_of()} acts {name!r}, which its scenario does not list (actions: {', '.join(known)}): {right} Action({name!r}, ...)"
             )
         return action
 

@@ -7,11 +7,10 @@ import importlib.util
 import inspect
 import sys
 from collections.abc import Iterable
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from fencecheck.errors import BadInput
+from fencecheck.errors import BadInput, alike
 from fencecheck.run.adapter import AgentSystem, name_of
 from fencecheck.run.raised import said
 
@@ -47,8 +46,8 @@ def load(name: str, near: Path | None = None) -> type[AgentSystem]:
         return catalogue[name]
     if name.endswith(".py") and _is_file(Path(name)):
         raise BadInput(f"{name} is a file, which defines {_adapters_in(_from_file(Path(name)))}: name the class too, as {name}:Class")
-    like = get_close_matches(name, catalogue, 1)
-    meant = f"did you mean {like[0]}? Else " if like else ""
+    like = alike(name, catalogue)
+    meant = f"did you mean {like}? Else " if like is not None else ""
     raise BadInput(
         f"there is no system {name!r}: {meant}give package.module:Class, path/to/file.py:Class or a name that `fencecheck systems` lists"
     )

@@ -17,45 +17,77 @@ Main = Callable[[], Coroutine[Any, Any, Any]]
 class AsyncioNative:
     """Runs all episodes on one stock loop, to which pools and clients may be bound.
 
-    What `open()` leaves running (the tasks of a pool, a context manager that it entered) is kept until the loop is closed.
+    What `open()` leaves running (the tasks of a pool, a context manager that it entered) is kept until the loop is closed. It runs in one task
+    with `shutdown()`, so that the one can leave what the other entered: a cancel scope of anyio is bound to its task.
     """
 
     def __init__(self, wait_s: float) -> None:
         self._wait_s = wait_s
         self._loop: asyncio.AbstractEventLoop | None = None  # made when it is first needed
         self._kept: set[asyncio.Task[Any]] = set()
+        self._calls: asyncio.Queue[tuple[Main, asyncio.Future[Any]]] | None = None  # of the task of the worker
+        self._closing = False
 
     def line(self, kit: Any) -> None:
         """None: who is answered next is the stock loop's to say."""
 
     def run(self, main: Main, *, line: None = None, keep: bool = False) -> Any:
-        """Runs `main` to its end, at most `timeout_s` real seconds. With `keep` the tasks that it leaves behind live on."""
-
-        async def bounded() -> Any:
-            try:
-                async with asyncio.timeout(self._wait_s) as bound:
-                    answer = await main()
-            except TimeoutError:
-                if bound.expired():
-                    raise Deadlock from None
-                raise
-            if bound.expired():
-                raise Deadlock
-            return answer
-
+        """Runs `main` to its end, at most `timeout_s` real seconds. With `keep` in the worker's task, and the tasks that it leaves live on."""
         loop = self._loop = self._loop or asyncio.new_event_loop()
-        task = loop.create_task(bounded())
+        done = self._given_to_worker(loop, main) if keep else loop.create_task(self._bounded(main))
+        answer: Any = None
+        failed: BaseException | None = None
         try:
-            return loop.run_until_complete(task)
-        except RuntimeError:
-            if task.done():
-                raise
-            raise stopped() from None
+            answer = loop.run_until_complete(done)
+        except RuntimeError as error:
+            failed = error if done.done() else stopped()
+        except BaseException as error:
+            failed = error  # raised below, as on the loop in virtual time
+        left = asyncio.all_tasks(loop)
+        if keep:
+            self._kept |= left
+        cancel(loop, lambda: asyncio.all_tasks(loop), asyncio.all_tasks(loop) - left | self._kept)
+        try:
+            if failed is not None:
+                raise failed
+            return answer
         finally:
-            left = asyncio.all_tasks(loop)
-            if keep:
-                self._kept |= left
-            cancel(loop, lambda: asyncio.all_tasks(loop), asyncio.all_tasks(loop) - left | self._kept)
+            del failed
+
+    async def _bounded(self, main: Main) -> Any:
+        try:
+            async with asyncio.timeout(self._wait_s) as bound:
+                answer = await main()
+        except TimeoutError:
+            if bound.expired():
+                raise Deadlock from None
+            raise
+        if bound.expired():
+            raise Deadlock
+        return answer
+
+    def _given_to_worker(self, loop: asyncio.AbstractEventLoop, main: Main) -> asyncio.Future[Any]:
+        if self._calls is None:
+            self._calls = asyncio.Queue()
+            loop.create_task(self._work(self._calls)).set_name("worker")
+        done = loop.create_future()
+        self._calls.put_nowait((main, done))
+        return done
+
+    async def _work(self, calls: asyncio.Queue[tuple[Main, asyncio.Future[Any]]]) -> None:
+        while not self._closing:
+            try:
+                main, done = await calls.get()
+            except asyncio.CancelledError:
+                continue  # by a scope that open() entered, and that shutdown() leaves, unless all is being closed
+            try:
+                done.set_result(await self._bounded(main))
+            except (KeyboardInterrupt, SystemExit):
+                raise
+            except asyncio.CancelledError:
+                done.cancel()
+            except BaseException as error:
+                done.set_exception(error)
 
     def tasks(self) -> set[asyncio.Task[Any]]:
         """The tasks that live now."""
@@ -79,8 +111,9 @@ class AsyncioNative:
         """Closes the loop."""
         if self._loop is None:
             return
-        loop, self._loop = self._loop, None
+        loop, self._loop, self._calls = self._loop, None, None
         self._kept.clear()
+        self._closing = True
         try:
             with suppress(CouldNotRun):  # an episode that left such a task has said so
                 cancel(loop, lambda: asyncio.all_tasks(loop), set())

@@ -1,8 +1,8 @@
 """What a system asks past its ports: clocks, chance, sleeps, sockets, other processes. None of it can be repeated.
 
 Heard by a profile function in one episode of the preflight, so that no episode of a search pays for it, nothing is patched, and it does not
-matter how a name was imported. What runs inside a port (`via=`), a hook, `setup` or `teardown` may ask what it likes, and what the event
-loops ask is not the system's. Code in other languages is not heard.
+matter how a name was imported. What runs inside a port (`via=`), a hook, `setup`, `teardown`, `open` or `shutdown` may ask what it likes, as
+may a planner whose decisions are held fixed, and what the event loops ask is not the system's. Code in other languages is not heard.
 """
 
 from __future__ import annotations
@@ -22,8 +22,10 @@ from typing import Any
 from fencecheck.run.raised import is_library
 
 _RUN = Path(__file__).parent
-_PORTS = frozenset(str(_RUN / name) for name in ("kit.py", "aio.py", "landing.py", "tools.py"))
+_PORTS = frozenset(str(_RUN / name) for name in ("kit.py", "aio.py", "landing.py", "tools.py", "decisions.py"))
 _SIMULATE = str(_RUN / "simulate.py")
+_BESIDE = frozenset({"_episode", "whole", "_call_once", "awaited"})
+"""The functions of `simulate` that call `setup` and `teardown`, `open` and `shutdown`."""
 _QUIET = frozenset({"asyncio", "trio", "outcome", "concurrent", "threading", "queue", "selectors", "logging", "fencecheck"})
 """Packages that ask for themselves."""
 _GLOBAL = random.random.__self__  # type: ignore[attr-defined]  # the generator that the functions of `random` share
@@ -114,7 +116,7 @@ def _caller(frame: FrameType) -> tuple[str, str] | None:
     inside: FrameType | None = frame
     while inside is not None:
         code = inside.f_code
-        if code.co_filename in _PORTS or (code.co_filename == _SIMULATE and code.co_name in ("_episode", "whole")):
+        if code.co_filename in _PORTS or (code.co_filename == _SIMULATE and code.co_name in _BESIDE):
             return None
         if code.co_filename.startswith(str(_RUN)) and code.co_name in ("_run", "_awaited_run", "_pass", "_in_turn", "run"):
             break

@@ -12,19 +12,23 @@ from msgspec.structs import replace
 
 from fencecheck.errors import BadInput, CouldNotRun, FencecheckError
 from fencecheck.history import Ended, Entry, Halted, History, points
-from fencecheck.interleaving import DROPPED, KINDS, Event, Interleaving
+from fencecheck.interleaving import DROPPED, KINDS, Event, Interleaving, refuse_kind
 from fencecheck.model import Scenario
 from fencecheck.run.adapter import OPTIONAL, RUNTIMES, AgentSystem, has_own_store, missing_hooks, name_of
+from fencecheck.run.current import enter, leave
 from fencecheck.run.deadlock import Deadlock
 from fencecheck.run.faults import EpisodeOver, Overdue, Restarted
 from fencecheck.run.kit import _AGENT, Kit
 from fencecheck.run.landing import Anchored, Landing
 from fencecheck.run.loops import inside_loop, runtime
 from fencecheck.run.raised import place, said
+from fencecheck.run.replaying import ReplayingKit
+from fencecheck.run.slips import refuse_slips
 from fencecheck.run.watchdog import Watchdog
 from fencecheck.run.world import Prepared, World
 
 SystemLike = type[AgentSystem] | Callable[[], AgentSystem]
+_Episode = Callable[[AgentSystem, Kit, Landing], Ended]
 MOST_RESTARTS = 50
 
 
@@ -60,8 +64,10 @@ class Runner:
         scenario: the world.
         kinds: the kinds of event that the system can receive.
         missing: the other kinds, each with the hook that would enable it.
+        own_order: why no event says who is answered first, where the system says so itself.
         crashed_at: where the last crash was raised, as `file:line`.
         outside: what it asks past its ports, where that was listened for.
+        plain: the ports that it called on its event loop without awaiting them in its first episode, each with its line.
 
     Raises:
         BadInput: the adapter cannot be used, with one sentence that says why.
@@ -76,6 +82,7 @@ class Runner:
             raise BadInput(f"{self.name} brings its own scenario: keys, declared keys and depth cannot be chosen for it")
         self.takes_scenario = own is None
         self.runtime_name = self._probe.runtime
+        self.own_order = self._probe.own_order
         self.scenario = _concrete(own or scenario or _default_world())
         self.own_store = has_own_store(self._probe)
         if self.scenario.update_hows and not (self.own_store and callable(getattr(self._probe, "change", None))):
@@ -85,6 +92,7 @@ class Runner:
         self.kinds = tuple(kind for kind in KINDS if kind not in self.missing)
         self.drops = True
         self.crashed_at = self.outside = ""
+        self.plain: dict[str, None] | None = None
         self._given = replace(self.scenario)  # has mappings of its own
         self._scheduled = "switch" in self.kinds
         self._prepared = Prepared(self.scenario)
@@ -117,16 +125,17 @@ class Runner:
         """The points at which a switch or an advance can fire in the episode without events."""
         return self.extent.turns
 
-    def only(self, kinds: Iterable[str]) -> None:
-        """Leaves out all other kinds of event, `dropped-declaration` among them.
+    def only(self, kinds: Iterable[str] | None) -> None:
+        """Leaves out all other kinds of event, `dropped-declaration` among them; None leaves out none.
 
         Raises:
             BadInput: there is no such kind, or the system cannot receive it.
         """
+        if kinds is None:
+            return
         chosen = tuple(dict.fromkeys(kinds))
         for kind in chosen:
-            if kind not in (*KINDS, DROPPED):
-                raise BadInput(f"there is no kind of event {kind!r}: use {', '.join((*KINDS, DROPPED))}")
+            refuse_kind(kind)
             if kind in self.missing:
                 why = self.missing[kind]
                 raise BadInput(f"{self.name} cannot receive {kind}: {f'define {why}' if why.endswith('()') else why}")
@@ -143,13 +152,15 @@ class Runner:
 
     def close(self) -> None:
         """Calls `shutdown()` of the worker, if it was opened, and closes the runtime."""
-        self._watchdog.stop()
-        if self._opened is not None:
-            self._call_once("shutdown", self._opened)
+        try:
+            if self._opened is not None:
+                self._call_once("shutdown", self._opened)
+        finally:
             self._opened = None
-        if self._runtime is not None:
-            self._runtime.close()
-            self._runtime = None if self._probe.runtime == "sync" else runtime(self._probe.runtime, self._probe.timeout_s)
+            self._watchdog.stop()
+            if self._runtime is not None:
+                self._runtime.close()
+                self._runtime = None if self._probe.runtime == "sync" else runtime(self._probe.runtime, self._probe.timeout_s)
 
     def _call_once(self, hook: str, worker: AgentSystem) -> None:
         function = getattr(worker, hook, None)
@@ -162,11 +173,12 @@ class Runner:
                 await answer
 
         try:
-            if self._runtime is not None:
-                self._runtime.run(awaited, keep=hook == "open")
-            else:
-                self._refuse_coroutine(hook, function())
-        except Exception as error:
+            with self._watchdog.watching():
+                if self._runtime is not None:
+                    self._runtime.run(awaited, keep=True)
+                else:
+                    self._refuse_coroutine(hook, function())
+        except (Exception, EpisodeOver) as error:
             raise self._adapter_failed(f"{hook}()", error) from error
 
     def run(
@@ -191,8 +203,9 @@ class Runner:
             CouldNotRun: the adapter itself failed: `setup`, `teardown` or a hook.
         """
         if self._hooks_open and self._opened is None:
-            self._opened = self.system()
-            self._call_once("open", self._opened)
+            worker = self.system()
+            self._call_once("open", worker)
+            self._opened = worker
         instance = self.system()
         if self._opened is not None:
             instance.worker = self._opened
@@ -203,11 +216,13 @@ class Runner:
             instance, world, log, events=events, dropped=dropped, anchors=anchors, own_store=self.own_store, lines=noted,
             scheduled=self._scheduled,
         )  # fmt: skip
-        kit = Kit(world, landing, log, own_store=self.own_store, system=instance)
+        kit = (ReplayingKit if instance.replays else Kit)(world, landing, log, own_store=self.own_store, system=instance)
         landing.kit = self._kit = kit
         line = kit._line = None if self._runtime is None else self._runtime.line(kit)
         kit._next = landing.next_stop()
-        episode = self._episode if self._runtime is None else self._awaited_episode
+        episode: _Episode = self._episode if self._runtime is None else self._awaited_episode
+        if self.plain is None:
+            episode = self._first(episode)
         with _origins() if lines else _NOTHING:
             ended = episode(instance, kit, landing)
         log.append(ended)
@@ -216,6 +231,19 @@ class Runner:
         if line is not None and (line.choices or line.timers):
             history.waiting, history.timers = line.choices, tuple(line.timers)
         return history
+
+    def _first(self, episode: _Episode) -> _Episode:
+        """The first episode: what is not awaited is noticed, and a mistake in a call though the system swallows what is said of it."""
+        from fencecheck.run.awaits import noticed
+
+        def noticing(system: AgentSystem, kit: Kit, landing: Landing) -> Ended:
+            with noticed(self.name, kit, self.runtime_name) as self.plain:
+                ended = episode(system, kit, landing)
+            if landing.mistake is not None:
+                raise landing.mistake
+            return ended
+
+        return noticing
 
     # -- an episode, called or awaited: the same steps ---------------------------------------------------------------
 
@@ -228,9 +256,11 @@ class Runner:
                     kit._drive(landing.seed())
             except (Exception, EpisodeOver, Restarted) as error:
                 raise self._adapter_failed("setup()", error) from error
+            outer = enter(kit)
             try:
                 return self._run(system, kit)
             finally:
+                leave(kit, outer)
                 try:
                     self._refuse_coroutine("teardown", system.teardown())
                 except Overdue as error:
@@ -269,9 +299,11 @@ class Runner:
                     await kit.aio._drive(landing.seed())
             except (Exception, EpisodeOver, Restarted) as error:
                 raise self._adapter_failed("setup()", error) from error
+            outer = enter(kit)
             try:
                 ended = await self._awaited_run(system, kit)
             finally:
+                leave(kit, outer)
                 try:
                     await loop.finish(lambda: _maybe(system.teardown()))
                 except Overdue as error:
@@ -311,6 +343,8 @@ class Runner:
 
     def _returned(self, kit: Kit) -> Ended | None:
         """How the episode ended, or None where `run` is to be called again."""
+        if kit._refused is not None:
+            raise kit._refused
         if kit._over is not None:
             return Ended("stuck", f"waits for {kit._over}")
         if kit._restart_at is not None:
@@ -320,7 +354,7 @@ class Runner:
 
     def _ended_by(self, error: BaseException, system: AgentSystem, kit: Kit) -> Ended | None:
         """The same for a `run` that raised."""
-        error = _inside_groups(error, system.halt_exceptions)
+        error = kit._refused or _inside_groups(error, system.halt_exceptions)
         if isinstance(error, FencecheckError):
             raise error from None
         if kit._over is not None or isinstance(error, EpisodeOver):
@@ -421,6 +455,7 @@ def _checked(system: SystemLike) -> AgentSystem:
         raise BadInput(f"{name}: runtime must be one of {', '.join(RUNTIMES)}, not {probe.runtime!r}")
     if probe.scenario is not None and not isinstance(probe.scenario, Scenario):
         raise BadInput(f"{name}: scenario must be a fencecheck.Scenario, not a {type(probe.scenario).__name__}")
+    refuse_slips(name, type(probe))
     _refuse_methods(name, probe)
     _refuse_attributes(name, probe)
     return probe

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from fencecheck.errors import BadInput
 from fencecheck.history import Act
 from fencecheck.model import Action, Record
-from fencecheck.run import faults
+from fencecheck.run import faults, unknown
 from fencecheck.run.adapter import name_of
 from fencecheck.run.world import snapshot
 
@@ -50,7 +50,8 @@ def _begun(landing: Landing, agent: str, name: str, args: Any, shown: Shown) -> 
     plan, basis, expect, key = shown
     sent = _sent(landing, name, args)
     carried_out = _carried_out(landing, name, plan)
-    entry = Act(agent, name, sent, carried_out, _versions(landing, basis), _versions(landing, expect), key, effect=False)
+    said, expected = _versions(landing, name, "basis", basis), _versions(landing, name, "expect", expect)
+    entry = Act(agent, name, sent, carried_out, said, expected, key, effect=False)
     entry.in_event = landing.kit._in_event
     if action.keys_of is not None:
         entry.depends_on, entry.declared = action.true_keys(sent), action.declared_keys(sent)
@@ -124,7 +125,7 @@ def _sent(landing: Landing, name: str, args: Any) -> dict[str, Any]:
     return {key: snapshot(value) for key, value in args.items()}
 
 
-def _versions(landing: Landing, ids: Mapping[str, Any] | None) -> dict[str, str] | None:
+def _versions(landing: Landing, name: str, what: str, ids: Mapping[str, Any] | None) -> dict[str, str] | None:
     if ids is None:
         return None
     if not isinstance(ids, Mapping):
@@ -134,6 +135,7 @@ def _versions(landing: Landing, ids: Mapping[str, Any] | None) -> dict[str, str]
         hash(tuple(named.values()))
     except TypeError as error:
         raise BadInput(f"{name_of(landing.system)}: basis= and expect= map keys to version ids: {error}") from error
+    unknown.refuse_versions(landing, f"{what}= of kit.act({name!r})", named, checked=what == "expect")
     return named
 
 
@@ -141,7 +143,11 @@ def _recognised(landing: Landing, ids: Any) -> dict[str, tuple[str, ...]]:
     """What `versions_in` says."""
     if not isinstance(ids, Mapping):
         raise BadInput(f"{name_of(landing.system)}: versions_in() returns a mapping of key to version ids, not {ids!r}")
-    return {key: tuple(landing.version(id, key) for id in _several(ids)) for key, ids in ids.items()}
+    named = {key: tuple(landing.version(id, key) for id in _several(ids)) for key, ids in ids.items()}
+    for key, versions in named.items():
+        for id in versions:
+            unknown.refuse_versions(landing, "what versions_in() returned", {key: id})
+    return named
 
 
 def _carried_out(landing: Landing, name: str, plan: Any) -> str | None:
@@ -152,7 +158,8 @@ def _carried_out(landing: Landing, name: str, plan: Any) -> str | None:
         raise BadInput(
             f"{who}: kit.act({name!r}, plan=...) takes the record that kit.derive() returned, or its id, not a {type(plan).__name__}"
         )
-    return str(landing.version(plan))
+    id = landing.version(plan)
+    return str(id) if id in landing.world.records else unknown.plan(landing, name, plan)
 
 
 def _several(ids: Any) -> tuple[Any, ...]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import heapq
 import sys
+import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Coroutine
@@ -19,7 +20,7 @@ from contextvars import Context, copy_context
 from typing import Any, NoReturn
 
 from fencecheck.errors import CouldNotRun
-from fencecheck.run import deadlock
+from fencecheck.run import deadlock, workers
 from fencecheck.run.deadlock import Deadlock
 from fencecheck.run.line import Line
 
@@ -57,6 +58,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
     Args:
         line: who is answered next; None where there are no ports.
         in_thread: runs a function in a thread to its end and returns its future.
+        wait_s: longest real time in seconds that a thread of anyio is waited for.
 
     Attributes:
         now: virtual seconds since the loop was made.
@@ -66,12 +68,13 @@ class VirtualLoop(asyncio.AbstractEventLoop):
 
     slow_callback_duration = 0.1
 
-    def __init__(self, line: Line | None, in_thread: Callable[..., Any]) -> None:
+    def __init__(self, line: Line | None, in_thread: Callable[..., Any], wait_s: float = 30.0) -> None:
         self.now = 0.0
         self.line = line
         self.tasks: list[asyncio.Task[Any]] = []
         self.refused: CouldNotRun | None = None
-        self._in_thread = in_thread
+        self._in_thread, self._wait_s = in_thread, wait_s
+        self._from_workers: list[tuple[threading.Thread, asyncio.Handle]] = []
         self._ready: deque[asyncio.Handle] = deque()
         self._timers: list[tuple[float, int, asyncio.TimerHandle]] = []
         self._timers_made = 0
@@ -90,7 +93,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
 
         Raises:
             Deadlock: nothing can go on.
-            CouldNotRun: the system stopped the loop.
+            CouldNotRun: the system stopped the loop, or a thread waits for it.
         """
         self._refuse_nesting()
         task = future if asyncio.isfuture(future) else self.create_task(future)
@@ -161,7 +164,10 @@ class VirtualLoop(asyncio.AbstractEventLoop):
 
         Raises:
             Deadlock: no call waits, and no timer is set.
+            CouldNotRun: a thread waits for the loop.
         """
+        if workers.ANYIO in sys.modules and self._worked():
+            return
         timers, line = self._timers, self.line
         while timers and timers[0][2]._cancelled:
             heapq.heappop(timers)
@@ -179,6 +185,13 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         self.now = max(self.now, timers[0][0])
         while timers and timers[0][0] <= self.now:
             self._ready.append(heapq.heappop(timers)[2])
+
+    def _worked(self) -> bool:
+        """Waits for the threads of anyio that work for this loop, so that what they do is one step; whether there is anything from them."""
+        workers.wait(self, self._from_workers, self._wait_s)
+        self._ready.extend(handle for _, handle in workers.in_order(self._from_workers))
+        self._from_workers.clear()
+        return bool(self._ready)
 
     def _deadlock(self) -> Deadlock:
         left = [(lane_of(task), task.get_name(), task.get_coro()) for task in self.tasks if not task.done()]
@@ -218,7 +231,16 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         self._ready.append(handle)
         return handle  # type: ignore[no-any-return]
 
-    call_soon_threadsafe = call_soon  # type: ignore[assignment]
+    def call_soon_threadsafe(self, callback: Any, *args: Any, context: Context | None = None) -> asyncio.Handle:  # type: ignore[override]
+        """The same. A thread of `run_in_executor` is waited for where it begins; what one of anyio's says is taken up in an order of ours."""
+        thread = threading.current_thread()
+        if not workers.works_for(thread, self):
+            return self.call_soon(callback, *args, context=context)
+        if self._closed:
+            raise RuntimeError("Event loop is closed")
+        handle = asyncio.Handle(callback, args, self, context)
+        self._from_workers.append((thread, handle))
+        return handle
 
     def call_later(  # type: ignore[override]
         self, delay: float, callback: Any, *args: Any, context: Context | None = None

@@ -4,17 +4,21 @@ One coarse timer for a whole search, so that an episode costs nothing: a signal 
 the same episode is still on and has made no point since. Only where there are such signals, nobody else uses them, and nobody debugs.
 
 What it raises inside the system is no `Exception`, and is raised again until it gets through: a loop that swallows everything is left by
-a trace function, which raises at the line that swallowed. What not even that ends takes the process with it.
+a trace function, which raises at the line that swallowed. What not even that ends takes the process with it. It is raised only where the
+run of the system, or a hook that a worker calls once, is on the stack, and not inside a destructor or a callback of the garbage collector,
+of which Python would print it and go on.
 """
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -32,10 +36,26 @@ _ALARM = getattr(signal, "SIGALRM", None)
 _SOON_S = 0.05
 _MOST_ROUNDS = 60
 _FIRST_TRACED = 3
+_MOST_WAITS = 40
+"""How often it waits for a destructor to end, each time for `_SOON_S`."""
 _HERE = str(Path(__file__).parent)
 _SIMULATE = str(Path(__file__).parent / "simulate.py")
+_SWALLOW = frozenset({"hypothesis", "weakref", "_weakrefset"})
+"""Packages whose functions are called where garbage is collected, and which do not call what a system does."""
 _LOOPS = frozenset({"asyncio", "trio", "outcome", "selectors", "concurrent", "threading"})
 _DEBUGGERS = frozenset({"pdb", "bdb", "ipdb", "pudb", "pydevd", "_pydevd_bundle", "debugpy"})
+
+
+class _Call:
+    """Stands for the kit while no episode is on, but a hook that a worker calls once."""
+
+    _closed = False
+
+    def __init__(self) -> None:
+        self._log: list[Any] = []
+
+    def _stuck(self, waited_for: str) -> None:
+        """There is nothing to note it in."""
 
 
 class Watchdog:
@@ -49,11 +69,13 @@ class Watchdog:
 
     def __init__(self, name: str, limit_s: float, episode: Callable[[], Kit | None]) -> None:
         self._name, self._limit_s, self._episode = name, limit_s, episode
-        self._kit: Kit | None = None
+        self._call: _Call | None = None
+        self._kit: Kit | _Call | None = None
         self._read = 0  # entries looked at
         self._looking = False
         self._since = 0.0
         self._rounds = 0
+        self._waits = 0
         self._armed = False
         self._trace_before: Any = None
 
@@ -74,7 +96,16 @@ class Watchdog:
             signal.signal(_ALARM, signal.SIG_DFL)
         if self._rounds:
             sys.settrace(self._trace_before)
-        self._armed, self._kit, self._rounds = False, None, 0
+        self._armed, self._kit, self._rounds, self._waits = False, None, 0, 0
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """What is done inside is watched as an episode is."""
+        self._call = _Call()
+        try:
+            yield
+        finally:
+            self._call = None
 
     @property
     def _tick_s(self) -> float:
@@ -93,8 +124,8 @@ class Watchdog:
             self._looking = False
 
     def _watch(self, frame: FrameType) -> None:
-        kit = self._episode()
-        if kit is None or kit._closed or _debugged(frame):
+        kit = self._call or self._episode()
+        if kit is None or kit._closed or not _is_running(frame) or _debugged(frame):
             self._begin(None)
             return
         log, read = kit._log, self._read if kit is self._kit else 0
@@ -105,17 +136,22 @@ class Watchdog:
         elif time.perf_counter() - self._since >= self._limit_s:
             self._end(kit, frame, f"no port was called for {self._limit_s:g} s")
 
-    def _begin(self, kit: Kit | None) -> None:
+    def _begin(self, kit: Kit | _Call | None) -> None:
         """Another episode, or the same one that goes on."""
         self._kit, self._read, self._since = kit, 0 if kit is None else len(kit._log), time.perf_counter()
         if self._rounds:
-            self._rounds = 0
             self._limit_s = max(self._limit_s / 10, min(1.0, self._limit_s))
             sys.settrace(self._trace_before)
+        if self._rounds or self._waits:
+            self._rounds = self._waits = 0
             self._every(self._tick_s)
 
-    def _end(self, kit: Kit, frame: FrameType, why: str) -> None:
+    def _end(self, kit: Kit | _Call, frame: FrameType, why: str) -> None:
         if _is_ours(frame):
+            return
+        if _is_swallowed(frame) and self._waits < _MOST_WAITS:
+            self._waits += 1
+            self._every(_SOON_S)
             return
         if self._rounds == 0:
             self._trace_before = sys.gettrace()
@@ -136,6 +172,26 @@ def _is_ours(frame: FrameType | None) -> bool:
     while frame is not None and str(frame.f_globals.get("__name__", "")).partition(".")[0] in _LOOPS:
         frame = frame.f_back
     return frame is None or frame.f_code.co_filename.startswith(_HERE)
+
+
+def _is_running(frame: FrameType | None) -> bool:
+    """Whether the system is on the stack: an episode that an error of the tool ended is never closed."""
+    while frame is not None:
+        if frame.f_code.co_filename == _SIMULATE:
+            return True
+        frame = frame.f_back
+    return False
+
+
+def _is_swallowed(frame: FrameType | None) -> bool:
+    """Whether Python prints what is raised here and goes on: in a destructor, or in what is called where garbage is collected."""
+    callbacks = [getattr(callback, "__code__", None) for callback in gc.callbacks]
+    while frame is not None and frame.f_code.co_filename != _SIMULATE:
+        package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+        if frame.f_code.co_name == "__del__" or frame.f_code in callbacks or package in _SWALLOW:
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _system_frames(frame: FrameType | None) -> list[FrameType]:

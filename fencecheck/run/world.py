@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections import deque
 from copy import deepcopy
 from operator import is_
 from typing import Any
 
 from fencecheck.interleaving import CorruptHow
-from fencecheck.model import Action, Record, Scenario
+from fencecheck.model import Action, Record, Scenario, lineage_of
 
 ANYONE = ""
 """Stands in a memory for each agent that was not heard of when something was delivered."""
+DANGLING = "/dangling"
+"""What is added to the id of a record for the parent that does not exist."""
 _ATOMS = frozenset({str, int, float, bool, type(None), bytes})
 
 
@@ -56,11 +57,12 @@ def handed_out(record: Record) -> Record:
 class Prepared:
     """What all episodes of one scenario share. An episode copies only the small maps that it changes."""
 
-    __slots__ = ("actions", "heads", "owner_of", "records", "scenario")
+    __slots__ = ("actions", "heads", "keys", "owner_of", "records", "scenario")
 
     def __init__(self, scenario: Scenario) -> None:
         self.scenario = scenario
         self.owner_of: dict[str, str] = {key: owner for owner, keys in scenario.owners.items() for key in keys}
+        self.keys = frozenset(self.owner_of)
         self.actions: dict[str, Action] = {action.name: action for action in scenario.actions}
         self.records: dict[str, Record] = {}
         self.heads: dict[str, str] = {}
@@ -146,46 +148,39 @@ class World:
                 return record.value
         return None
 
-    def lineage(self, root: str | None) -> list[str]:
-        """Ids of the lineage of `root`, itself included, breadth first, as written."""
-        if root is None:
-            return []
-        order: dict[str, None] = {root: None}
-        queue = deque([root])
-        while queue:
-            record = self.records.get(queue.popleft())
-            for parent in record.parents if record is not None else ():
-                if parent not in order:
-                    order[parent] = None
-                    queue.append(parent)
-        return list(order)
-
     def place(self, place: int | str) -> str | None:
         """The record id that a place comes to now: a number in the lineage of the plan derived last, or the head of a key."""
         if isinstance(place, str):
             return self.heads.get(place)
-        ids = self.lineage(self.latest)
+        ids = lineage_of(self.records, self.latest)
         return ids[place] if place < len(ids) else None
 
     def corruption(self, id: str, how: CorruptHow, keys: tuple[str, ...]) -> Record | None:
         """How the record `id` is served once corrupted, or None where it cannot be corrupted so.
 
         Args:
-            keys: the declared keys. Of other keys no fence could notice a wrong key or a second version.
+            keys: the declared keys. Of other keys no fence could notice a wrong key or a second version; nor a wrong key, where the lineage of the
+                plan holds another version of the right one.
         """
         record = self.records[id]
         if how == "dangling":
-            return _with(record, parents=(*record.parents, f"{id}/dangling"))
+            return _with(record, parents=(*record.parents, id + DANGLING))
         if how == "cycle":
             return _with(record, parents=(*record.parents, id))
         if how == "wrong-key":
-            return _with(record, key=f"{record.key}/other") if record.key in keys else None
-        for below in self.lineage(id):
+            hidden = record.key not in keys or self._stands_beside_another(id)
+            return None if hidden else _with(record, key=f"{record.key}/other")
+        for below in lineage_of(self.records, id):
             key = self.records[below].key if below in self.records else None
             others = [v for v in self.versions[key] if v != below] if key in keys and key in self.versions and below != id else []
             if others:
                 return _with(record, parents=(*record.parents, others[-1]))
         return None
+
+    def _stands_beside_another(self, id: str) -> bool:
+        """Whether the lineage of the plan derived last holds this version and another one of the same key."""
+        ids, key = lineage_of(self.records, self.latest), self.records[id].key
+        return id in ids and any(other != id and other in self.records and self.records[other].key == key for other in ids)
 
 
 def _with(record: Record, *, parents: tuple[str, ...] | None = None, key: str | None = None) -> Record:

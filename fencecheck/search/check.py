@@ -7,7 +7,7 @@ from typing import Literal
 
 from fencecheck.errors import BadInput, Nondeterministic
 from fencecheck.history import first_difference
-from fencecheck.interleaving import KINDS, TURNS, Interleaving
+from fencecheck.interleaving import KINDS, TURNS, Interleaving, refuse_kind
 from fencecheck.judge import ALWAYS_FAIL, FINDINGS, LEVELS, Judgement, Level, judge
 from fencecheck.model import Scenario
 from fencecheck.run.elsewhere import Elsewhere
@@ -34,7 +34,7 @@ def check(
     scenario: Scenario | None = None,
     level: Level = "at-validation",
     max_events: int | None = None,
-    examples: int = EXAMPLES,
+    examples: int | None = None,
     seed: int | None = None,
     profile: Profile | None = None,
     worlds: Worlds = "default",
@@ -43,7 +43,7 @@ def check(
     fresh_process: bool = True,
     max_time: float | None = None,
     shard: Shard = WHOLE,
-    per_kind: int = PER_KIND,
+    per_kind: int | None = None,
     kinds: Iterable[str] | None = None,
 ) -> Report:
     """Checks one system against *halt or current*.
@@ -56,37 +56,37 @@ def check(
         scenario: the world, for a system that takes a generated one.
         level: the promise: `at-validation`, `at-one-instant` or `at-act`.
         max_events: most events in an interleaving; by default 8 for explore, 12 in large worlds, and for exhaust as above.
-        examples, seed: how many examples `explore` draws, and where it begins: by default at 0, and at random where the profile is nightly.
+        examples, seed: how many examples `explore` draws (1,000), and where it begins (0; at random where the profile is nightly).
         profile, worlds: as in `Drawing`.
         fail_on: codes of findings that fail the check besides safety and `stuck`, such as `duplicate-act`.
         assume_broken: assumptions that may be broken, such as `honest-owners`.
         fresh_process: whether to compare with a run in a fresh process first.
         max_time: seconds after which no further episode is begun.
         shard: the share of the interleavings of up to `max_events` events that is run, for several processes that share them out.
-        per_kind: where the search goes on to any number of events, the most episodes for each further kind of event; 0 leaves these out.
+        per_kind: where exhaust goes on to any number of events, the most episodes for each further kind of event (600); 0 leaves these out.
         kinds: the kinds of event to try, such as `update` or `dropped-declaration`; by default all that the system can receive.
 
     Raises:
-        BadInput: an argument is out of range.
+        BadInput: an argument is out of range, or is not for this engine.
         CouldNotRun: the system cannot be judged.
     """
-    _validate(engine, level, max_events, examples, per_kind, max_time, shard)
-    refuse_unknown(engine, profile, worlds, scenario)
-    budget = Budget(max_time)
     fail_on, kinds = tuple(fail_on), None if kinds is None else tuple(kinds)
+    refuse_options(
+        engine, level=level, max_events=max_events, examples=examples, seed=seed, profile=profile, worlds=worlds, scenario=scenario,
+        per_kind=per_kind, max_time=max_time, shard=shard, kinds=kinds,
+    )  # fmt: skip
+    budget = Budget(max_time)
     with Runner(system, scenario) as runner:
         assumed = preflight(runner, fresh_process=fresh_process)
-        if kinds is not None:
-            runner.only(kinds)
+        runner.only(kinds)
         run = _Check(runner, level, _fail_on(fail_on), frozenset(assume_broken), budget, shard)
         if engine == "exhaust":
-            run.exhaust(max_events, per_kind)
+            run.exhaust(max_events, PER_KIND if per_kind is None else per_kind)
         else:
             run.explore(drawing(examples, seed, max_events, profile, worlds))
         report = run.report(engine)
         report.again = run.again(scenario, fail_on, kinds)
-    report.assumed = [*assumed, *run.assumed()]
-    report.seconds = budget.spent
+    report.assumed, report.seconds = [*assumed, *run.assumed()], budget.spent
     return report
 
 
@@ -107,7 +107,26 @@ def _fail_on(codes: Iterable[str]) -> frozenset[str]:
     return ALWAYS_FAIL | frozenset(codes)
 
 
-def _validate(engine: str, level: str, max_events: int | None, examples: int, per_kind: int, max_time: float | None, shard: Shard) -> None:
+def refuse_options(
+    engine: str,
+    *,
+    level: str = "at-validation",
+    max_events: int | None = None,
+    examples: int | None = None,
+    seed: int | None = None,
+    profile: str | None = None,
+    worlds: str = "default",
+    scenario: Scenario | None = None,
+    per_kind: int | None = None,
+    max_time: float | None = None,
+    shard: Shard = WHOLE,
+    kinds: Iterable[str] | None = None,
+) -> None:
+    """Says of what `check` is asked that it cannot be asked so: before any system is run.
+
+    Raises:
+        BadInput: an argument is out of range, or is not for this engine.
+    """
     if engine not in ("exhaust", "explore"):
         raise BadInput(f"there is no engine {engine!r}: use exhaust or explore")
     if level not in LEVELS:
@@ -118,12 +137,17 @@ def _validate(engine: str, level: str, max_events: int | None, examples: int, pe
         raise BadInput(
             "a shard is a share of every interleaving of up to so many events: use the engine exhaust and give max_events (--max-events K)"
         )
-    if per_kind < 0:
+    if per_kind is not None and engine != "exhaust":
+        raise BadInput("a number of episodes for each further kind is for the engine exhaust, which goes on to these")
+    if per_kind is not None and per_kind < 0:
         raise BadInput(f"the number of episodes for each further kind is 0 or more, not {per_kind}")
     if max_time is not None and not max_time > 0:
         raise BadInput(f"the time is a number of seconds above 0, not {max_time}")
-    if examples < 1:
+    if examples is not None and examples < 1:
         raise BadInput(f"the number of examples is 1 or more, not {examples}")
+    for kind in kinds or ():
+        refuse_kind(kind)
+    refuse_unknown(engine, profile, worlds, scenario, examples, seed)
 
 
 def _failure(runner: Runner, code: str, shown: Shown, smallest: bool) -> Failure:
@@ -172,9 +196,9 @@ class _Check:
 
         if drawn.worlds != "default" and not self.runner.takes_scenario:
             raise BadInput(f"{self.runner.name} brings its own scenario: no other world can be drawn for it")
-        explored = explore_into(self.runner, drawn, self.level, self.fails, self.broken)
+        explored = explore_into(self.runner, drawn, self.level, self.fails, self.broken, self.budget)
         self.tally, self.drawn = explored.tally, drawn
-        self.bound = Bound("examples", drawn.examples, explored.largest and Largest(*explored.largest))
+        self.bound = Bound("examples", explored.drawn, explored.largest and Largest(*explored.largest))
 
     def _exhaust(self, most: int) -> int:
         """Up to how many events all were run."""
@@ -211,6 +235,7 @@ class _Check:
         verdict, why = self._verdict(failures)
         levels = [name for name in LEVELS if not tally.failing(name, self.fails)]
         fails = self.fails
+        turns_count = runner.runtime_name != "sync" or runner.own_order != ""
         return Report(
             runner.name,
             verdict,
@@ -221,7 +246,7 @@ class _Check:
             dict(tally.counts),
             tally.fired,
             failures,
-            missing={kind: why for kind, why in runner.missing.items() if runner.runtime_name != "sync" or KINDS[kind] not in TURNS},
+            missing={kind: why for kind, why in runner.missing.items() if turns_count or KINDS[kind] not in TURNS},
             beyond={code: shown.number for code, shown in tally.beyond(level).items()},
             noticed={code: shown.number for code, shown in tally.shown.items() if code not in fails and FINDINGS[code].kind != "safety"},
             crash=tally.shown["crash"].finding.message if "crash" in tally.shown and "crash" not in fails else "",
@@ -262,6 +287,8 @@ class _Check:
             return "inconclusive", self.unjudged
         if self.budget.ran_out and self.bound.kind == "events" and self.proof is None:
             return "inconclusive", "the time was up: allow more, or fewer events"
+        if self.budget.ran_out and self.drawn is not None:
+            return "inconclusive", f"the time was up before {self.drawn.examples:,} were drawn: allow more, or fewer examples"
         if not self.tally.fired:
             return "inconclusive", "no event fired, so nothing was tested: allow at least one event"
         if "no-evidence" in self.tally.shown:

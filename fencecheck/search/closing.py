@@ -9,17 +9,21 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from itertools import combinations
+from typing import Any, Literal, NamedTuple
 
 from fencecheck.history import Fetch, History, Landed, Read, is_point
 from fencecheck.interleaving import TURNS, CorruptParent, Deliver, Event, MissingParent, Replan, Restart, Update, What, kind_of
+from fencecheck.model import lineage_of
 from fencecheck.run.simulate import Runner
 from fencecheck.search.exhaust import Episode
-from fencecheck.search.placing import Objects, Touch, Touching, asking_touches, depend, event_touches, turns_of
-from fencecheck.search.states import Model, Names, World, lineage_of
+from fencecheck.search.placing import Dropped, Objects, Touch, Touching, asking_touches, asks_first, depend, event_touches, turns_of
+from fencecheck.search.states import Model, Names, World
 from fencecheck.search.walk import Walk
 
-Dropped = tuple[tuple[str, str], ...]
+Open = Literal["", "episodes", "states", "versions", "names"]
+"""Why a search did not close: of episodes, or of states before one point, there were more than are tried; the number of updates matters; or
+the system goes by more than equality of names."""
 ONCE = (Replan, Restart)
 """Events that make points of their own: any number of them would never close, so each comes once at most."""
 MOST_IN_BLOCK = 40
@@ -48,12 +52,18 @@ NOTHING_KNOWN = Met()
 
 
 class _Planned(NamedTuple):
-    """An episode to be run, and gone on from at points after `start`; `known` is what that point touched when the events before it were chosen."""
+    """An episode to be run, and gone on from at points after `start`.
+
+    Args:
+        known: what that point touched when the events before it were chosen.
+        since: the entry up to which all was planned in the episode that it goes on from.
+    """
 
     dropped: Dropped
     events: tuple[Event, ...]
     start: int = -1
     known: Touch | None = None
+    since: int = -1
 
     @property
     def size(self) -> int:
@@ -91,7 +101,7 @@ class Search:
     Args:
         runner: the system.
         whats: the events, simplest first.
-        dropped: the sets of declarations that are left out, each in turn.
+        drops: whether declarations are dropped: each where it is first asked for, as an event that lands there.
         most: the most episodes.
         most_states: the most states of the world that are tried before one point; where there are more, nothing is closed.
         max_events: the most events and dropped declarations.
@@ -113,7 +123,7 @@ class Search:
         runner: Runner,
         whats: Iterable[What],
         *,
-        dropped: tuple[Dropped, ...] = ((),),
+        drops: bool = False,
         most: int = 100_000,
         most_states: int = 50_000,
         max_events: int | None = None,
@@ -121,7 +131,7 @@ class Search:
         met: Met = NOTHING_KNOWN,
         histories: Mapping[tuple[Dropped, tuple[Event, ...]], History] | None = None,
     ) -> None:
-        self.runner, self.whats, self._dropped = runner, tuple(whats), dropped
+        self.runner, self.whats, self._drops = runner, tuple(whats), drops
         self._allowed = frozenset(self.whats)
         self._hooks = frozenset(hook for hook in ("deliver", "lose") if callable(getattr(runner._probe, hook, None)))
         self._model = Model(runner.scenario, self._hooks, back, met.remembers, met.agents)
@@ -144,8 +154,7 @@ class Search:
 
     def run(self) -> Iterator[Episode]:
         """Runs episodes until nothing is left to try, or there were `most`."""
-        for dropped in self._dropped:
-            self._plan(iter([_Planned(dropped, ())]))
+        self._plan(iter([_Planned((), ())]))
         size = 0
         most = sys.maxsize if self._max_events is None else self._max_events
         while self._queue and size <= min(most, self._tried):
@@ -164,6 +173,15 @@ class Search:
             self.bound = min(size, self._tried)
             size += 1
         self.closed = not self._queue and not self._open and not self.peeks
+
+    @property
+    def ran_out(self) -> Open:
+        """What there was too much of to come to an end."""
+        if self.closed or self.peeks:
+            return "" if self.closed else "names"
+        if self._back:
+            return "versions"
+        return "episodes" if self.episodes >= self._most else "states"
 
     def _plan(self, more: Iterator[_Planned]) -> None:
         """Queues the next one. What comes after it is thought of only once that one was run, so that work goes by episodes."""
@@ -193,8 +211,25 @@ class Search:
                 self._plan(longer)
         else:
             self._insert(walk, planned)
+        if self._drops:
+            self._drop(planned, history, walk.index)
         self._note(walk)
         self.peeks = self.peeks or walk.peeks
+
+    def _drop(self, planned: _Planned, history: History, end: int) -> None:
+        """The episode with declarations dropped that it first asks for after its last event and before the entry `end`: each shows from there on."""
+        landed = (i for i, entry in enumerate(history.entries) if type(entry) is Landed)
+        since = max(planned.since, *landed, -1)
+        for index, point, asked in asks_first(history):
+            if since < index < end:
+                at, touch = (-1, None) if point is None else (point[0], self._touching.at(history, point[1]))
+                self._plan(self._without(planned, asked, at, touch, index))
+
+    def _without(self, planned: _Planned, asked: Dropped, at: int, touch: Touch | None, index: int) -> Iterator[_Planned]:
+        """The episode without some of the declarations asked for at that entry, fewest first."""
+        for size in range(1, len(asked) + 1):
+            for some in combinations(asked, size):
+                yield _Planned(tuple(sorted((*planned.dropped, *some))), planned.events, at, touch, index)
 
     def _note(self, walk: Walk) -> None:
         met = self.met
@@ -203,7 +238,7 @@ class Search:
         )
 
     def _place(self, planned: _Planned, walk: Walk, point: int) -> _Place:
-        lineage = lineage_of(walk.history, walk.latest)
+        lineage = lineage_of(walk.history.records, walk.latest)
         room = MOST_IN_BLOCK if self._max_events is None else min(self._max_events - planned.size, MOST_IN_BLOCK)
         return _Place(
             walk.history, walk.index, point, tuple(walk.world), tuple(walk.named), lineage, self._sees_record(walk), planned.size, room
@@ -280,13 +315,13 @@ class Search:
 
     def _plan_before(self, planned: _Planned, point: int, index: int, history: History, i: int, event: Event) -> None:
         """Plans the same with one more event as the `i`-th: for a record to which no place comes any more by the time it is fetched, too."""
-        if point < planned.start:
+        if point < planned.start or index <= planned.since:
             return  # the episode that this one goes on from was planned with it
         longer = (*planned.events[:i], event, *planned.events[i:])
         known = planned.known if point == planned.start else None
         if known is None and is_point(history.entries[index]):
             known = self._touching.at(history, index)
-        self._plan(iter([_Planned(planned.dropped, longer, point, known)]))
+        self._plan(iter([_Planned(planned.dropped, longer, point, known, index)]))
 
     # -- blocks of events before one point ----------------------------------------------------------------------------------
 

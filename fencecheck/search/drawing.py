@@ -41,14 +41,18 @@ class Drawing(Struct, frozen=True):
     worlds: Worlds = "default"
 
 
-def drawing(examples: int, seed: int | None, max_events: int | None, profile: Profile | None, worlds: Worlds) -> Drawing:
+def drawing(examples: int | None, seed: int | None, max_events: int | None, profile: Profile | None, worlds: Worlds) -> Drawing:
     """What is to be drawn, with what was not said filled in: a nightly run begins somewhere else each time."""
     if seed is None:
         seed = secrets.randbelow(_SEEDS) if profile == "fencecheck-nightly" else 0
-    return Drawing(examples, seed, MAX_EVENTS[worlds] if max_events is None else max_events, profile, worlds)
+    return Drawing(
+        EXAMPLES if examples is None else examples, seed, MAX_EVENTS[worlds] if max_events is None else max_events, profile, worlds
+    )
 
 
-def refuse_unknown(engine: str, profile: str | None, worlds: str, scenario: Scenario | None) -> None:
+def refuse_unknown(
+    engine: str, profile: str | None, worlds: str, scenario: Scenario | None, examples: int | None = None, seed: int | None = None
+) -> None:
     """Says what of a drawing cannot be asked for.
 
     Raises:
@@ -60,6 +64,9 @@ def refuse_unknown(engine: str, profile: str | None, worlds: str, scenario: Scen
         raise BadInput(f"there are no worlds {worlds!r}: use {', '.join(WORLDS)}")
     if engine != "explore" and (profile is not None or worlds != "default"):
         raise BadInput("a profile and large worlds are for what is drawn: use the engine explore")
+    if engine != "explore" and (examples is not None or seed is not None):
+        what = "a number of examples" if examples is not None else "a seed"
+        raise BadInput(f"{what} is for what is drawn, and {engine} runs every interleaving: use the engine explore")
     if worlds != "default" and scenario is not None:
         raise BadInput("a world is given or drawn: leave out large worlds, or what says how large it is")
 

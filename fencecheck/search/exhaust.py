@@ -9,31 +9,53 @@ answers are never taken to commute. The full search places every event before ev
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator
+from itertools import combinations
 
 from msgspec import Struct
 
-from fencecheck.history import Act, Derive, History
-from fencecheck.interleaving import DROPPED, KINDS, TURNS, CorruptParent, Deliver, Event, MissingParent, Replan, Restart, Update, What
-from fencecheck.judge.evidence import lineage
+from fencecheck.history import Act, Derive, History, Landed
+from fencecheck.interleaving import DROPPED, KINDS, TURNS, CorruptParent, Deliver, Event, MissingParent, Replan, Restart, What
+from fencecheck.model import lineage_of
 from fencecheck.run.simulate import Runner
 from fencecheck.search.budget import WHOLE, Shard
-from fencecheck.search.placing import Point, Touch, asking_touches, asks_declared, depend, event_touches, every, points_of, turns_of
+from fencecheck.search.placing import (
+    Dropped,
+    Point,
+    Touch,
+    Touching,
+    asking_touches,
+    asks_first,
+    depend,
+    event_touches,
+    every,
+    points_of,
+    turns_of,
+)
 
 _HOOKS = {Replan: "replan", Restart: "restart", Deliver: "deliver", MissingParent: "lose"}
 
 
 class _Planned(Struct, frozen=True):
-    """An episode to be run.
+    """An episode to be run, and how it is gone on from.
 
     Args:
-        touch: what the point of the last events touches in the episode that they extend.
+        start: the first point before which more may land.
+        touch: what that point touched before the last events or dropped declarations were chosen.
+        since: the entry up to which all was tried in the episode that it goes on from.
+        kept: how many of its events landed before the point of the last ones.
     """
 
-    dropped: tuple[tuple[str, str], ...]
-    events: tuple[Event, ...]
-    touch: Touch | None
+    dropped: Dropped = ()
+    events: tuple[Event, ...] = ()
+    start: int = -1
+    touch: Touch | None = None
+    since: int = -1
+    kept: int = 0
+
+    @property
+    def size(self) -> int:
+        return len(self.dropped) + len(self.events)
 
 
 class Episode(Struct, frozen=True):
@@ -87,56 +109,100 @@ def order_of(runner: Runner, assume_broken: frozenset[str] = frozenset()) -> Cal
 class _Search:
     def __init__(self, runner: Runner, most: int, kinds: tuple[str, ...], full: bool, assume_broken: frozenset[str], shard: Shard) -> None:
         self.runner, self.most, self.kinds, self.full, self.shard = runner, most, kinds, full, shard
-        self.hooks = {hook for hook in ("deliver", "lose") if callable(getattr(runner._probe, hook, None))}
+        self.hooks = {kind for kind, hook in _HOOKS.items() if callable(getattr(runner._probe, hook, None))}
         self.drop = DROPPED in kinds or (kinds == runner.kinds and runner.drops)
-        first = runner.run()
-        places = max((len(lineage(first.records, id)[0]) for id in _derived(first)), default=1) + 1
-        self.all = every(runner.scenario, kinds, places, assume_broken)
-        self.asking = frozenset() if full else _asking(runner, self.all, len(points_of(first)))
+        self.assume_broken, self.places = assume_broken, 0
+        self.all: list[What] = []
+        self.planned: list[set[tuple[Dropped, tuple[Event, ...]]]] = [set() for _ in range(most + 1)]
         self.queue: list[list[_Planned]] = [[] for _ in range(most + 1)]
-        droppable = asks_declared(first) if self.drop else ()
-        for size in range(min(most, len(droppable)) + 1):
-            for dropped in itertools.combinations(droppable, size):
-                self.queue[size].append(_Planned(dropped, (), None))
 
     def run(self) -> Iterator[Episode]:
+        self._plan(_Planned())
         number = -1
         for size in range(self.most + 1):
-            for planned in self.queue[size]:
+            of_all = len(self.queue[size])
+            for i, planned in enumerate(self.queue[size]):  # grows while it is walked
                 dropped, events = planned.dropped, planned.events
                 number += 1
-                mine = self.shard.has(number)
+                # what only this share comes to is no other's
+                mine = self.shard.has(number) or (size == self.most and i >= of_all)
                 if not mine and size == self.most:
                     continue
                 history = self.runner.run(dropped, events)
                 new = len(history.fired) == len(events)
                 if mine:
                     yield Episode(dropped, events, history, new)
-                if new and size < self.most:
+                if new:
                     self._extend(planned, history, self.most - size)
             self.queue[size] = []
+            self.planned[size] = set()
+
+    def _plan(self, planned: _Planned) -> None:
+        about = (planned.dropped, planned.events)
+        if about not in self.planned[planned.size]:
+            self.planned[planned.size].add(about)
+            self.queue[planned.size].append(planned)
+
+    # -- going on from an episode ------------------------------------------------------------------------------------
 
     def _extend(self, planned: _Planned, history: History, room: int) -> None:
-        dropped, events = planned.dropped, planned.events
-        last = events[-1] if events else None
-        for turn in turns_of(history, self.kinds, last):
-            self.queue[len(dropped) + len(events) + 1].append(_Planned(dropped, (*events, turn), None))
+        events, dropped = planned.events, planned.dropped
+        landed = max((i for i, entry in enumerate(history.entries) if type(entry) is Landed), default=-1) if events else -1
+        last = events[-1].what if planned.since < landed else None  # else a dropped declaration came last
+        asked = type(last) in self.hooks and not self.full and _asked(history, landed)
+        if last is not None and asked:
+            self._before(planned, history, last)
+        if not room:
+            return
+        self._see_places(history)
+        known = None if _breaks(last) or asked else planned.touch
+        if self.drop:
+            self._drop(planned, history, max(planned.since, landed), room)
+        for turn in turns_of(history, self.kinds, events[-1] if events else None):
+            if turn.at > planned.start or known is None:
+                self._plan(_Planned(dropped, (*events, turn), turn.at))
         for point in points_of(history):
-            here = last is not None and point.number == last.at
-            if last is not None and (point.number < last.at or (here and self.full and not _breaks(last.what))):
+            here = point.number == planned.start
+            if point.number < planned.start or (here and known is not None and self.full):
                 continue
-            known = planned.touch if last is not None and here and not _breaks(last.what) else None
-            for block in self._blocks(history, point, room, known):
-                if last is not None and here and self._swaps(last.what, block):
-                    continue
-                longer = events + tuple(Event(point.number, what) for what in block)
-                self.queue[len(dropped) + len(longer)].append(_Planned(dropped, longer, (point.reads, point.writes)))
+            touch: Touch = (point.reads, point.writes)
+            for block in self._blocks(history, point, room, known if here else None):
+                if not (here and isinstance(last, Replan) and self._swaps(self._touch(last, None, asked), block)):
+                    self._plan(_longer(dropped, events, point.number, touch, block))
 
-    def _swaps(self, replan: What, block: tuple[What, ...]) -> bool:
+    def _swaps(self, replan: Touch, block: tuple[What, ...]) -> bool:
         """Whether the events of `block` may as well land before the replan: then they are tried there."""
         scenario = self.runner.scenario
-        own = self._touch(replan, None)
-        return isinstance(replan, Replan) and not any(_breaks(what) or depend(event_touches(what, scenario), own) for what in block)
+        return not any(_breaks(what) or depend(event_touches(what, scenario), replan) for what in block)
+
+    def _drop(self, planned: _Planned, history: History, since: int, room: int) -> None:
+        """The same with declarations dropped that were first asked for after the entry `since`: each shows from there on."""
+        touching = Touching(self.runner.scenario)
+        for index, point, asked in asks_first(history):
+            if index <= since:
+                continue
+            number, touch = -1, None
+            if point is not None:
+                number, touch = point[0], touching.at(history, point[1])
+            for size in range(1, min(room, len(asked)) + 1):
+                for some in combinations(asked, size):
+                    dropped = tuple(sorted((*planned.dropped, *some)))
+                    self._plan(_Planned(dropped, planned.events, number, touch, index))
+
+    def _before(self, planned: _Planned, history: History, what: What) -> None:
+        """The same with more before its last event, whose hook was seen to ask: what it may ask for has to be tried before it."""
+        first = [i for i, entry in enumerate(history.entries) if type(entry) is Landed][planned.kept]
+        events, touch = planned.events[: planned.kept], planned.touch
+        assert touch is not None
+        here = self.all.index(what)
+        touches = {**self._touches(history, first), here: self._touch(what, None, True)}
+        ends = {i for i, its in touches.items() if depend(its, touch)} - {here}
+        for block in self._grown([(here,)], touches, ends, self.most - len(planned.dropped) - planned.kept):
+            longer = _longer(planned.dropped, events, planned.start, touch, block)
+            if longer.size >= planned.size:
+                self._plan(longer)
+
+    # -- blocks of events before one point ----------------------------------------------------------------------------
 
     def _blocks(self, history: History, point: Point, room: int, known: Touch | None) -> Iterator[tuple[What, ...]]:
         """Sequences of events worth trying right before `point`, each of which the point or a later one of them depends on.
@@ -144,7 +210,7 @@ class _Search:
         Args:
             known: what the point touched before the events that landed there already; what depends on that was tried together with them.
         """
-        touches = self._touches(history, point)
+        touches = self._touches(history, point.index)
         here: Touch = (point.reads, point.writes)
         if known is None:
             ends = [i for i, touch in touches.items() if self.full or self._everywhere(i, point) or depend(touch, here)]
@@ -152,14 +218,15 @@ class _Search:
             ends = [
                 i for i, touch in touches.items() if depend(touch, here) and not depend(touch, known) and not self._everywhere(i, point)
             ]
-        block: tuple[int, ...]
-        blocks: list[tuple[int, ...]] = [(i,) for i in ends]
+        return self._grown([(i,) for i in ends], touches, set(ends), room)
+
+    def _grown(self, blocks: list[tuple[int, ...]], touches: dict[int, Touch], ends: set[int], room: int) -> Iterator[tuple[What, ...]]:
         while blocks:
             longer: list[tuple[int, ...]] = []
             for block in blocks:
-                yield tuple(self.all[i] for i in block)
+                yield tuple([self.all[i] for i in block])
                 if len(block) < room:
-                    longer += self._prepended(block, touches, set(ends))
+                    longer += self._prepended(block, touches, ends)
             blocks = longer
 
     def _prepended(self, block: tuple[int, ...], touches: dict[int, Touch], ends: set[int]) -> list[tuple[int, ...]]:
@@ -177,15 +244,21 @@ class _Search:
     def _everywhere(self, i: int, point: Point) -> bool:
         """Whether the event reaches the system otherwise than through a port: by a hook of the adapter, or by unwinding it."""
         what = self.all[i]
-        if isinstance(what, Deliver):
-            return "deliver" in self.hooks
-        if isinstance(what, MissingParent):
-            return "lose" in self.hooks
-        return isinstance(what, Replan) or (isinstance(what, Restart) and what.agent == point.agent)
+        if isinstance(what, Restart):
+            return what.agent == point.agent
+        return isinstance(what, Replan) or type(what) in self.hooks
 
-    def _touches(self, history: History, point: Point) -> dict[int, Touch]:
-        """What each event would read and write if it landed right before `point`, by its index; those that cannot fire are left out."""
-        ids = _lineage_before(history, point.index)
+    def _see_places(self, history: History) -> None:
+        """Lets there be events for as many places of a lineage as the episode has."""
+        places = max((len(lineage_of(history.records, entry.id)) for entry in history.entries if type(entry) is Derive), default=1)
+        if places > self.places:
+            self.places = places
+            self.all = every(self.runner.scenario, self.kinds, places, self.assume_broken)
+
+    def _touches(self, history: History, index: int) -> dict[int, Touch]:
+        """What each event would read and write if it landed right before that entry, by its index; those that cannot fire are left out."""
+        latest = next((entry.id for entry in reversed(history.entries[:index]) if type(entry) is Derive), None)
+        ids = lineage_of(history.records, latest)
         found: dict[int, Touch] = {}
         for i, what in enumerate(self.all):
             record = None
@@ -196,46 +269,23 @@ class _Search:
             found[i] = self._touch(what, record)
         return found
 
-    def _touch(self, what: What, record: str | None) -> Touch:
+    def _touch(self, what: What, record: str | None, asks: bool = False) -> Touch:
         scenario = self.runner.scenario
-        return asking_touches(what, scenario) if type(what) in self.asking else event_touches(what, scenario, record)
+        return asking_touches(what, scenario) if asks else event_touches(what, scenario, record)
 
 
-def _breaks(what: What) -> bool:
+def _longer(dropped: Dropped, events: tuple[Event, ...], at: int, touch: Touch, block: tuple[What, ...]) -> _Planned:
+    """The episode with a block of events before point `at`, which touches so much without them."""
+    return _Planned(dropped, events + tuple([Event(at, what) for what in block]), at, touch, -1, len(events))
+
+
+def _breaks(what: What | None) -> bool:
     """Whether the event makes entries of its own, or another call of the point that it lands at, so that all is to be tried there anew."""
     return isinstance(what, (Replan, Restart, *TURNS))
 
 
-def _asking(runner: Runner, whats: list[What], number: int) -> frozenset[type]:
-    """The kinds of event whose hook uses a port, or acts where it replans, where nothing else happens: each is tried before each point."""
-    found: set[type] = set()
-    for what in whats:
-        if not callable(getattr(runner._probe, _HOOKS.get(type(what), ""), None)):
-            continue
-        before = [Update(what.key)] if isinstance(what, Deliver) else []
-        for at in range(number):
-            if type(what) not in found:
-                entries = runner.run((), tuple(Event(at, event) for event in (*before, what))).entries
-                asked = [entry for entry in entries if getattr(entry, "in_event", False)]
-                if any(type(entry) is Act or type(what) is not Replan for entry in asked):
-                    found.add(type(what))
-    return frozenset(found)
-
-
-def _derived(history: History) -> list[str]:
-    return [entry.id for entry in history.entries if type(entry) is Derive]
-
-
-def _lineage_before(history: History, index: int) -> list[str]:
-    """The lineage, breadth first, of the record that was derived last before the entry `index`."""
-    latest = next((entry.id for entry in reversed(history.entries[:index]) if type(entry) is Derive), None)
-    if latest is None:
-        return []
-    order, queue = {latest: None}, [latest]
-    for id in queue:
-        record = history.records.get(id)
-        for parent in record.parents if record is not None else ():
-            if parent not in order:
-                order[parent] = None
-                queue.append(parent)
-    return list(order)
+def _asked(history: History, landed: int) -> bool:
+    """Whether the hook of the event that landed last, at that entry, used a port, or acted where it replans."""
+    asked = [entry for entry in history.entries[landed + 1 :] if getattr(entry, "in_event", False)]
+    replans = type(history.entries[landed].what) is Replan  # type: ignore[union-attr]
+    return any(type(entry) is Act or not replans for entry in asked)

@@ -23,6 +23,7 @@ from fencecheck.model import Scenario
 from fencecheck.run.elsewhere import Elsewhere
 from fencecheck.run.loading import reference
 from fencecheck.run.simulate import Runner
+from fencecheck.search.budget import Budget
 from fencecheck.search.drawing import Drawing
 from fencecheck.search.minimal import Dropped, one_minimal
 from fencecheck.search.placing import asks_declared, every, push_right
@@ -45,30 +46,38 @@ class _Found(Exception):
     """Ends an example that shows a finding."""
 
 
+class _TimeIsUp(BaseException):
+    """Ends the drawing and the shrinking. Not an `Exception`, which Hypothesis would take for what an example shows."""
+
+
 class Explored:
     """What drawing came to.
 
     Args:
         tally: the counts of the episodes that the examples come to, each once; of a failing finding, what shrinking came to.
+        drawn: how many examples that were, until one failed.
         largest: of each measure of a world the largest that was drawn; None where the world was given.
     """
 
-    def __init__(self, tally: Tally, largest: Size | None) -> None:
-        self.tally, self.largest = tally, largest
+    def __init__(self, tally: Tally, drawn: int, largest: Size | None) -> None:
+        self.tally, self.drawn, self.largest = tally, drawn, largest
 
 
-def explore_into(runner: Runner, drawn: Drawing, level: Level, fail_on: frozenset[str], assume_broken: frozenset[str]) -> Explored:
+def explore_into(
+    runner: Runner, drawn: Drawing, level: Level, fail_on: frozenset[str], assume_broken: frozenset[str], budget: Budget
+) -> Explored:
     """Draws examples until one fails, shrinks it, and adds up what was seen.
 
     Args:
         drawn: how many of what.
         level, fail_on: what counts as failing.
         assume_broken: assumptions that events may break.
+        budget: the time after which nothing more is drawn or shrunk.
 
     Raises:
         Nondeterministic: one interleaving came to two episodes.
     """
-    hunt = _Hunt(runner, level, fail_on, assume_broken)
+    hunt = _Hunt(runner, level, fail_on, assume_broken, budget)
     spaces = _Spaces(hunt, drawn.max_events)
     examples = spaces.drawn(runner.scenario) if drawn.worlds == "default" else large_scenarios().flatmap(spaces.drawn)
     kept = _kept(runner, drawn, (level, *sorted(fail_on), *sorted(assume_broken)))
@@ -92,11 +101,11 @@ def explore_into(runner: Runner, drawn: Drawing, level: Level, fail_on: frozense
         warnings.simplefilter("ignore", HypothesisWarning)
         try:
             property_()
-        except _Found:
+        except (_Found, _TimeIsUp):
             hunt.keep_smallest()
         except Flaky as flaky:
             raise hunt.nondeterministic() from flaky
-    return Explored(hunt.tally, None if drawn.worlds == "default" else hunt.largest)
+    return Explored(hunt.tally, hunt.drawn, None if drawn.worlds == "default" else hunt.largest)
 
 
 def _size(scenario: Scenario) -> Size:
@@ -168,8 +177,11 @@ def _kept(runner: Runner, drawn: Drawing, judged_by: tuple[str, ...]) -> Example
 
 
 class _Hunt:
-    def __init__(self, runner: Runner, level: Level, fail_on: frozenset[str], assume_broken: frozenset[str]) -> None:
-        self.runner, self.level, self.fail_on, self.assume_broken = runner, level, fail_on, assume_broken
+    def __init__(
+        self, runner: Runner, level: Level, fail_on: frozenset[str], assume_broken: frozenset[str], budget: Budget | None = None
+    ) -> None:
+        self.runner, self.level, self.fail_on, self.assume_broken, self.budget = runner, level, fail_on, assume_broken, budget or Budget()
+        self.drawn = 0
         self.tally = Tally()
         self.code: str | None = None
         self.last: tuple[Finding, Interleaving, History] | None = None
@@ -192,6 +204,9 @@ class _Hunt:
         Before that, an example that was drawn before is not run again, and one that differs only in what did not fire is not counted again.
         """
         dropped, events, size = interleaving.dropped, interleaving.events, _size(interleaving.scenario)
+        if not self.budget.left():
+            raise _TimeIsUp
+        self.drawn += self.code is None
         if self.code is None and (size, dropped, events) in self._seen:
             return
         history = self.world(interleaving.scenario).run(dropped, events)
@@ -223,7 +238,8 @@ class _Hunt:
 
     def keep_smallest(self) -> None:
         """Keeps the last failing example, which is the one that shrinking came to, without what is not needed and in its standard placement."""
-        assert self.last is not None
+        if self.last is None:
+            return
         finding, interleaving, _ = self.last
         there = self.world(interleaving.scenario)
         dropped, events = interleaving.dropped, interleaving.events

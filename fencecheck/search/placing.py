@@ -10,7 +10,7 @@ make the validation torn.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from fencecheck.history import Act, Declared, Derive, Fetch, Head, History, Landed, Memory, Pause, Read, Seam, Validated, is_point
 from fencecheck.interleaving import (
@@ -37,6 +37,8 @@ from fencecheck.interleaving import (
 )
 from fencecheck.model import Scenario
 
+Dropped = tuple[tuple[str, str], ...]
+"""Declarations that are dropped, as pairs of action and key."""
 Object = tuple[str, str]
 Objects = frozenset[Object]
 Touch = tuple[Objects, Objects]
@@ -228,7 +230,24 @@ def depend(one: tuple[Objects, Objects], two: tuple[Objects, Objects]) -> bool:
     return bool(one[1] & (two[0] | two[1])) or bool(one[0] & two[1])
 
 
-def asks_declared(history: History) -> tuple[tuple[str, str], ...]:
+def asks_declared(history: History) -> Dropped:
     """The declarations that can be dropped: those that the system asked `kit.declared` for."""
-    asked = {entry.action: entry.keys for entry in history.entries if type(entry) is Declared}
-    return tuple((name, key) for name, keys in asked.items() for key in keys)
+    return tuple([pair for _, _, asked in asks_first(history) for pair in asked])
+
+
+def asks_first(history: History) -> Iterator[tuple[int, tuple[int, int] | None, Dropped]]:
+    """Where the system asked for declarations that it had not asked for before.
+
+    Yields:
+        The index of that entry, number and index of the last point before it, if there is one, and the declarations as pairs of action and key.
+    """
+    known: set[tuple[str, str]] = set()
+    point: tuple[int, int] | None = None
+    for index, entry in enumerate(history.entries):
+        if type(entry) is Declared:
+            asked = tuple([(entry.action, key) for key in entry.keys if (entry.action, key) not in known])
+            known.update(asked)
+            if asked:
+                yield index, point, asked
+        elif is_point(entry):
+            point = (point[0] + 1 if point is not None else 0, index)

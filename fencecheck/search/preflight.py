@@ -18,8 +18,11 @@ from fencecheck.interleaving import Event, Update
 from fencecheck.run.loading import reference
 from fencecheck.run.outside import listening
 from fencecheck.run.simulate import Runner
+from fencecheck.run.unknown import asked
 
 FRESH_TIMEOUT_S = 120
+_TYPO = 0.85
+"""How alike a key that nobody holds and one that somebody does must be, for the first to be a slip of the pen."""
 
 
 def preflight(runner: Runner, *, fresh_process: bool = True) -> list[str]:
@@ -58,14 +61,22 @@ def preflight(runner: Runner, *, fresh_process: bool = True) -> list[str]:
                 f"{runner.name} leaks state from one episode into the next: {what}: build all state in setup(), none at class or module level"
             )
         raise Nondeterministic(f"{runner.name} is not deterministic: two runs of one interleaving differ: {what}{_asks(runner)}")
+    plain = [_called_plain([*runner.plain])] if runner.plain else []
     if elsewhere is None:
-        return ["deterministic (checked in this process only)" if fresh_process else "deterministic (checked in this process)"]
+        return ["deterministic (checked in this process only)" if fresh_process else "deterministic (checked in this process)", *plain]
     at = first_difference(first, elsewhere)
     if at is not None:
         raise Nondeterministic(
             f"{runner.name} is not deterministic: a fresh process does otherwise: {difference(first, elsewhere, at)}{_asks(runner)}"
         )
-    return ["deterministic (checked, in a fresh process too)"]
+    return ["deterministic (checked, in a fresh process too)", *plain]
+
+
+def _called_plain(calls: list[str]) -> str:
+    first = calls[0]
+    port = first.partition(" ")[0].removeprefix("kit.")
+    more = f" and {len(calls) - 1} more" if len(calls) > 1 else ""
+    return f"lets no other task go on while it calls {first}{more} (write await kit.aio.{port})"
 
 
 def still_the_same(runner: Runner, before: History) -> None:
@@ -91,23 +102,28 @@ def refuse_inaction(runner: Runner, history: History) -> None:
         history: the last run of `runner`, of the empty interleaving.
 
     Raises:
-        CouldNotRun: it has no effect.
+        CouldNotRun: it has no effect, or asks for a key that is almost one.
     """
     if history.effects:
+        slip = asked(history, _TYPO)
+        if slip:
+            raise CouldNotRun(f"{runner.name} asks for what there is none of: {slip}")
         return
     ended = history.ended
     if ended.how == "crashed":
-        raise CouldNotRun(_crashes(runner, ended.detail))
+        raise CouldNotRun(_crashes(runner, ended.detail, asked(history)))
     how = {"returned": "run() returned", "halted": "it halted", "stuck": "it was stuck"}[ended.how]
     detail = f" ({ended.detail})" if ended.detail else ""
     tried = any(type(entry) is Act for entry in history.entries)
-    right = "its act had no effect" if tried else "call kit.act(...) where the system calls the outside"
+    right = asked(history) or ("its act had no effect" if tried else "call kit.act(...) where the system calls the outside")
     raise CouldNotRun(f"{runner.name} never acts, even without any event: {how}{detail}, so there is nothing to judge: {right}")
 
 
-def _crashes(runner: Runner, detail: str) -> str:
+def _crashes(runner: Runner, detail: str, unknown: str) -> str:
     at = f" ({runner.crashed_at})" if runner.crashed_at else ""
-    right = "correct that first, in the system or in its adapter"
+    right = unknown if unknown and unknown not in detail else "correct that first, in the system or in its adapter"
+    if "can't be used in 'await' expression" in detail:
+        right = "a port of kit is not awaited: write await kit.aio and the same port"
     if "has no attribute 'kit'" in detail:
         right = "call super().setup(kit) in setup()"
     return f"{runner.name} crashes before it acts, even without any event: {detail}{at}, so there is nothing to judge: {right}"
@@ -124,7 +140,8 @@ def difference(one: History, two: History, at: int) -> str:
 
 
 def _asks(runner: Runner) -> str:
-    return f"; past its ports it asks {runner.outside}" if runner.outside else ""
+    asks = f"; past its ports it asks {runner.outside}" if runner.outside else ""
+    return f"{asks}; {runner.own_order}, which may be why" if runner.own_order else asks
 
 
 def _in_fresh_process(runner: Runner) -> History | None:

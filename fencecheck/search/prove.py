@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import combinations
 from math import comb
 
 from msgspec import Struct
@@ -11,12 +10,12 @@ from msgspec import Struct
 from fencecheck.history import Derive, History, Memory, is_point
 from fencecheck.interleaving import DROPPED, Event, What
 from fencecheck.judge import Judgement, judge
+from fencecheck.model import lineage_of
 from fencecheck.run.simulate import Runner
-from fencecheck.search.closing import Dropped, Met, Search, variant
+from fencecheck.search.closing import Met, Open, Search, variant
 from fencecheck.search.exhaust import Episode
-from fencecheck.search.placing import asks_declared, every
+from fencecheck.search.placing import Dropped, asks_declared, every
 from fencecheck.search.renamed import OtherNames
-from fencecheck.search.states import lineage_of
 
 BASE = ("update (fresh)", "outage (refuse)", "restore", "missing-parent")
 """Kinds of event that are tried together, in any number of each. Where none of them is to be tried, all that are to be are."""
@@ -50,31 +49,40 @@ class Reach(Struct, frozen=True):
         complete: whether nothing was left to try.
         events: where it is complete, most events in an interleaving that came to anything new; else, all of up to so many were tried.
         episodes: how many were run.
+        ran_out: where it is not complete, what there was too much of: `episodes`; `states` of the world before one point; `versions`, where
+            the number of updates matters; or `names`, where the system goes by more than whether these are equal.
     """
 
     kind: str
     complete: bool
     events: int
     episodes: int
+    ran_out: Open = ""
 
 
 class Proof(Struct):
     """How far the search for any number of events came.
 
     Args:
+        mixed: all interleavings of up to so many events, of all kinds mixed, were run before.
         kinds: the base kinds, any number of which was tried.
         base: how far it came with these, or None where it was not begun.
         further: how far with one kind more.
         stands_for: how many interleavings of up to `counted` events of the base kinds there are before the points of the run without events.
+        points: how many points that run has.
+        per_kind: the most episodes for each further kind.
         compared: how many episodes were the same with other version ids and values.
-        why: why it is not complete for the base kinds, or did not come to the end of the further ones.
+        why: why it was not begun, or not gone on with.
     """
 
+    mixed: int = 0
     kinds: tuple[str, ...] = BASE
     base: Reach | None = None
     further: list[Reach] = []
     stands_for: int = 0
     counted: int = COUNTED
+    points: int = 0
+    per_kind: int = PER_KIND
     compared: int = 0
     why: str = ""
 
@@ -96,17 +104,21 @@ class _Prover:
         self.met = Met(any(type(entry) is Memory for entry in first.entries), agents, places=2 * runner.horizon + 1)
         self._begin()
         self.variants = tuple(dict.fromkeys(variant(what) for what in self.base))
-        self.droppable = dict.fromkeys(asks_declared(first) if runner.drops else ())
+        self.drops = self._asks(first)
         self.others = OtherNames(runner)
         self.failed_at: int | None = None
         self.histories: dict[tuple[Dropped, tuple[Event, ...]], History] = {}
-        longest = max((len(lineage_of(first, entry.id)) for entry in first.entries if type(entry) is Derive), default=1)
+        longest = max((len(lineage_of(first.records, entry.id)) for entry in first.entries if type(entry) is Derive), default=1)
         self.standing = [what for what in self.base if not isinstance(place := getattr(what, "place", None), int) or place < longest]
 
     def _begin(self) -> None:
         """The events, with those for as many places of a lineage as there are."""
         self.whats = every(self.runner.scenario, self.runner.kinds, self.met.places, tasks=self.runner.lanes)
         self.base = [what for what in self.whats if variant(what) in BASE] or self.whats
+
+    def _asks(self, history: History) -> bool:
+        """Whether there is a declaration that can be dropped."""
+        return self.runner.drops and bool(asks_declared(history))
 
     def _has_learned(self, met: Met) -> bool:
         """Whether the system was seen to do what a search has to know from its beginning."""
@@ -118,7 +130,8 @@ class _Prover:
 
     def prove(self) -> Proof:
         number = _number(self.runner.horizon, len(self.standing), COUNTED)
-        proof = Proof(kinds=self.variants, stands_for=number)
+        points = self.runner.horizon
+        proof = Proof(mixed=self.known, kinds=self.variants, stands_for=number, points=points, per_kind=self.per_kind)
         try:
             self._prove(proof)
         except _Stopped as stopped:
@@ -128,10 +141,8 @@ class _Prover:
 
     def _prove(self, proof: Proof) -> None:
         proof.base = self._reach("", MOST_EPISODES)
-        if not proof.base.complete:
-            proof.why = f"it was still open after {proof.base.episodes:,} episodes"
         further = [kind for kind in dict.fromkeys(variant(what) for what in self.whats) if kind not in self.variants]
-        for kind in [*further, *([DROPPED] if self.droppable else [])] if self.per_kind else []:
+        for kind in [*further, *([DROPPED] if self.drops else [])] if self.per_kind else []:
             proof.further.append(self._reach(kind, self.per_kind))
 
     def _tried(self, kind: str) -> list[What]:
@@ -154,18 +165,15 @@ class _Prover:
                 if search.peeks and not kind:
                     raise _Stopped(search.peeks)
                 reached = self.known if search.peeks else search.bound
-                return Reach(kind, search.closed, search.events if search.closed else reached, search.episodes)
+                return Reach(kind, search.closed, search.events if search.closed else reached, search.episodes, search.ran_out)
 
     def _search(self, kind: str, whats: list[What], most: int) -> Search:
         back = TOLD_APART.get(kind, 0)
-        dropped: tuple[Dropped, ...] = ((),)
-        if kind == DROPPED:
-            dropped = tuple(some for size in range(len(self.droppable) + 1) for some in combinations(self.droppable, size))
         most_events = MOST_EVENTS_TOLD_APART if back else None
         return Search(
             self.runner,
             whats,
-            dropped=dropped,
+            drops=kind == DROPPED,
             most=most,
             most_states=MOST_STATES_FURTHER if kind else MOST_STATES,
             max_events=most_events,
@@ -184,8 +192,7 @@ class _Prover:
             why = self.others.difference(episode.dropped, episode.events, episode.history)
             if why:
                 raise _Stopped(why)
-        if not kind and self.runner.drops:
-            self.droppable.update(dict.fromkeys(asks_declared(episode.history)))
+        self.drops = self.drops or self._asks(episode.history)
         if not kind and len(self.histories) < MOST_KEPT:
             self.histories[episode.dropped, episode.events] = episode.history
         new = not kind or bool(episode.dropped) or any(variant(event.what) == kind for event in episode.events)
@@ -204,7 +211,7 @@ def prove(runner: Runner, add: Judged, *, known: int, in_time: Callable[[], bool
     """
     refused = _refused(runner)
     if refused:
-        return Proof(why=refused)
+        return Proof(mixed=known, why=refused)
     return _Prover(runner, add, known, in_time, per_kind).prove()
 
 
@@ -212,6 +219,8 @@ def _refused(runner: Runner) -> str:
     """Why nothing can be proved of this system, or nothing."""
     if runner.own_store:
         return "it keeps its own store, whose state is not known"
+    if runner.own_order:
+        return runner.own_order
     if runner.runtime_name == "asyncio-native":
         return "real time and real I/O decide in which order its calls are answered"
     for key, values in runner.scenario.values.items():

@@ -18,7 +18,7 @@ from fencecheck.interleaving import Event
 from fencecheck.judge import judge
 from fencecheck.model import Scenario
 from fencecheck.run.simulate import Runner
-from fencecheck.run.world import Prepared
+from fencecheck.run.world import DANGLING, Prepared
 
 _LONGEST, _LARGEST = 200, 9_999
 _VALUES = 9
@@ -93,8 +93,10 @@ def _seen(history: History) -> tuple[Any, ...]:
     def renamed(part: Any) -> Any:
         if isinstance(part, tuple):
             return tuple([renamed(inside) for inside in part])
-        if isinstance(part, str) and part in records:
-            return names.setdefault(part, f"{records[part].key}#{len(names)}")
+        if isinstance(part, str):
+            id = part.removesuffix(DANGLING)
+            if id in records:
+                return names.setdefault(id, f"{records[id].key}#{len(names)}") + part[len(id) :]
         return part
 
     entries = [renamed(part) for entry, part in zip(history.entries, shape(history), strict=True) if type(entry) is not Landed]

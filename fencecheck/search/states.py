@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from fencecheck.history import History
 from fencecheck.interleaving import CorruptParent, Deliver, MissingParent, Outage, Restore, ToolFault, Update, What
-from fencecheck.model import Scenario
+from fencecheck.model import Scenario, lineage_of
 
 
 class Key(NamedTuple):
@@ -240,8 +240,10 @@ class Model:
         keys = {key for action in history.scenario.actions for key in history.scenario.declared(action, history.dropped)}
         key = history.records[id].key
         extra = None
-        if how == "wrong-key" and key not in keys:
-            return self.derived, None
+        if how == "wrong-key":
+            beside = id in lineage and any(other != id and self._key_of(other, history) == key for other in lineage)
+            if key not in keys or beside:
+                return self.derived, None
         if how == "two-versions":
             extra = self._other_version(id, keys, world, history)
             if extra is None:
@@ -255,8 +257,12 @@ class Model:
         others = [old for old in part.corrupted if old[0] != of]
         return (number[0] if number is not None else self.derived), part._replace(corrupted=tuple(sorted([*others, entry], key=repr)))
 
+    def _key_of(self, id: str, history: History) -> str | None:
+        record = history.records.get(id)
+        return record.key if record is not None else None
+
     def _other_version(self, id: str, keys: set[str], world: World, history: History) -> tuple[int, int] | None:
-        for below in lineage_of(history, id):
+        for below in lineage_of(history.records, id):
             number = self.number(below)
             if below == id or number is None or history.records[below].key not in keys:
                 continue
@@ -293,17 +299,3 @@ def _earlier(part: Key) -> int | None:
         if number not in part.removed and (head_removed or part.values[number] != part.values[part.head]):
             return number
     return None
-
-
-def lineage_of(history: History, root: str | None) -> tuple[str, ...]:
-    """Ids of the lineage of `root`, itself first, breadth first, as written."""
-    if root is None:
-        return ()
-    order, queue = {root: None}, [root]
-    for id in queue:
-        record = history.records.get(id)
-        for parent in record.parents if record is not None else ():
-            if parent not in order:
-                order[parent] = None
-                queue.append(parent)
-    return tuple(order)

@@ -35,7 +35,9 @@ from fencecheck.interleaving import (
     Update,
     kind_of,
 )
-from fencecheck.search.states import Key, Model, Names, Part, lineage_of
+from fencecheck.model import lineage_of
+from fencecheck.run.world import DANGLING
+from fencecheck.search.states import Key, Model, Names, Part
 
 
 class Walk:
@@ -129,7 +131,8 @@ class Walk:
         """A record as it was handed out: which version, what it supersedes, whose value it has."""
         of = self.model.number(id)
         if of is None:
-            return id
+            under = self.model.number(id.removesuffix(DANGLING)) if id is not None and id.endswith(DANGLING) else None
+            return id if under is None else (DANGLING, under[0], self._name(under))
         key, number = of
         part = self.world[key]
         assert isinstance(part, Key)
@@ -188,7 +191,7 @@ class Walk:
         return None
 
     def _derive(self, entry: Derive) -> None:
-        lineage = lineage_of(self.history, entry.id)
+        lineage = lineage_of(self.history.records, entry.id)
         for place, id in enumerate(self._lineage):
             if id not in lineage:
                 self._last_in_lineage[id] = (self.here, self.landed, place)
@@ -288,7 +291,7 @@ class Walk:
         elif entry.fired and type(what) in _CHANGES:
             if isinstance(what, Update):
                 self._superseded(what.key, self.world[model.key[what.key]], self.point)  # type: ignore[arg-type]
-            after = model.after(what, tuple(self.world), lineage_of(self.history, self.latest), self.history)
+            after = model.after(what, tuple(self.world), lineage_of(self.history.records, self.latest), self.history)
             assert after is not None, f"the model of the world and the world disagree over {entry!r}"
             self.world = list(after)
         if told:

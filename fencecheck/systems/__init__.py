@@ -1,4 +1,7 @@
-"""The systems that PlanFence was compared with ("Fresh Memory, Stale Plans", Table 2), and coding agents, each in a file of its own."""
+"""The systems that PlanFence was compared with ("Fresh Memory, Stale Plans", Table 2), each in a file of its own.
+
+With them what a team can add outside a fence, of the same paper: the expected version passed on to the tool, and idempotency keys; and coding agents.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,8 @@ from fencecheck.systems.file_hash import FileHash
 from fencecheck.systems.file_mtime import FileMtime
 from fencecheck.systems.file_naive import FileNaive
 from fencecheck.systems.fresh_read import FreshRead
+from fencecheck.systems.idempotency_key import IdempotencyKey
+from fencecheck.systems.if_match import IfMatch
 from fencecheck.systems.planfence import PlanFenceSystem
 
 ALL: dict[str, type[AgentSystem]] = {
@@ -16,6 +21,8 @@ ALL: dict[str, type[AgentSystem]] = {
     "central": Central,
     "direct-parents": DirectParents,
     "fresh-read": FreshRead,
+    "if-match": IfMatch,
+    "idempotency-key": IdempotencyKey,
 }
 """By the name that the command line uses: those that take any scenario."""
 

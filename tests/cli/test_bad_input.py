@@ -120,7 +120,7 @@ def test_an_action_on_an_unknown_key() -> None:
     said = sentence("check", module("m11", NAIVE.replace('depends_on=["order/1"]', 'depends_on=["order/2"]')))
     assert said == (
         "m11.py fails to import: BadInput: action 'ship' depends on the key 'order/2', which no owner holds (keys: order/1): "
-        "add it to owners (line 5)"
+        "did you mean 'order/1'? Else add it to owners (line 5)"
     )
 
 

@@ -92,7 +92,8 @@ def test_the_seed_of_a_drawn_case_is_stored(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.chdir(tmp_path)
     Path("naive.py").write_text(NAIVE)
     for engine, seed in (("explore", 7), ("exhaust", None)):
-        fencecheck("check", "naive.py:Naive", "--engine", engine, "--seed", 7, "--save", engine)
+        options = () if seed is None else ("--seed", seed)
+        fencecheck("check", "naive.py:Naive", "--engine", engine, *options, "--save", engine)
         assert {json.loads(path.read_text())["seed"] for path in Path(engine).glob("*.json")} == {seed}
 
 

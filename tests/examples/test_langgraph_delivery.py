@@ -154,7 +154,7 @@ class FencedInANodeOfItsOwn(FencedDelivery):  # type: ignore[misc,valid-type]
         nodes = {"plan": app.plan, "approval": app.approval, "fence": fence, "dispatch": app.dispatch}
         graph.add_sequence(list(nodes.items()))
         graph.add_edge(START, "plan")
-        self.graph = graph.compile(checkpointer=self.saver)
+        self.built = graph.compile()
 
 
 def test_a_checkpoint_between_fence_and_act_lets_a_restart_in() -> None:
@@ -172,8 +172,8 @@ def test_a_checkpoint_between_fence_and_act_lets_a_restart_in() -> None:
 
 def test_a_refused_approval_sends_nothing() -> None:
     class Refused(NaiveDelivery):  # type: ignore[misc,valid-type]
-        def approve(self, prompt: Any) -> str:
-            assert prompt["address"] == "2-21 Shibuya, Tokyo"
+        def resume(self, interrupt: Any) -> str:
+            assert interrupt.value["address"] == "2-21 Shibuya, Tokyo"
             return "no"
 
     with Runner(Refused) as runner:
@@ -206,7 +206,7 @@ def test_no_state_is_left_and_the_database_does_not_grow() -> None:
             events = ((), (Event(4, Update(REQUIREMENT)),), (Event(10, Restart("executor")),))[number % 3]
             runner.run((), events)
             for table in ("checkpoints", "writes"):
-                assert worker.connection.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,)
+                assert worker.opened.conn.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,)
             sizes.append(size())
         assert max(sizes[60:]) <= max(sizes[:60])
         assert threading.active_count() <= threads
@@ -401,28 +401,6 @@ class SyncNodesAwaited(FencedDelivery):  # type: ignore[misc,valid-type]
     """The application's own plain nodes, which `ainvoke` runs in threads of the loop's pool: plain ports, called from there."""
 
     runtime = "asyncio"
-
-    def open(self) -> None:
-        pass
-
-    def setup(self, kit: Kit) -> None:
-        self.kit = kit
-        self.graph = app.build(InMemorySaver(), fenced=True)
-        self.services = app.Services(system.Ports(kit, "planner"), system.Ports(kit, "executor"))
-
-    async def run(self) -> None:
-        config: Any = {"configurable": {"thread_id": "42"}}
-        begun = (await self.graph.aget_state(config)).next
-        state = await self.graph.ainvoke(None if begun else {"order": "42"}, config, context=self.services)
-        while "__interrupt__" in state:
-            answer = self.approve(state["__interrupt__"][0].value)
-            state = await self.graph.ainvoke(Command(resume=answer), config, context=self.services)
-
-    def shutdown(self) -> None:
-        pass
-
-    def teardown(self) -> None:
-        pass
 
 
 def test_plain_nodes_in_the_loops_threads() -> None:

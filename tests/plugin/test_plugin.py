@@ -148,6 +148,29 @@ def test_a_nightly_failure_is_tried_first_by_the_next_run(pytester: pytest.Pytes
     run(*options, "--fencecheck-examples", "1").stdout.fnmatch_lines(REPORT)
 
 
+def test_kinds_and_further_kinds(run: Run) -> None:
+    few = run("--fencecheck-system", "shop:Naive", "--fencecheck-kinds", "outage, restore", "--fencecheck-examples", "50")
+    few.assert_outcomes(passed=2)  # what only an update shows
+    run("--fencecheck-system", "shop:Fenced", "--fencecheck-per-kind", "0", "--fencecheck-examples", "50").assert_outcomes(passed=2)
+
+
+def test_a_check_whose_time_is_up_is_inconclusive(run: Run) -> None:
+    result = run("--fencecheck-system", "shop:Fenced", "--fencecheck-max-time", "1e-6")
+    result.assert_outcomes(failed=2)
+    result.stdout.fnmatch_lines(["*the time was up: allow more, or fewer events", "*the time was up before 1,000 were drawn: *"])
+
+
+def test_what_fails_is_saved_for_systems_and_suites(pytester: pytest.Pytester, run: Run) -> None:
+    pytester.makepyfile(test_naive='from fencecheck.pytest import suite\ntest_naive = suite("shop:Naive", engine="exhaust")')
+    result = run("--fencecheck-system", "shop.py:Naive", "--fencecheck-engine", "exhaust", "--fencecheck-save", "cases")
+    result.assert_outcomes(failed=2)
+    assert len(list(pytester.path.glob("cases/*.json"))) == len(list(pytester.path.glob("cases/test_*.py"))) == 2
+    result.stdout.fnmatch_lines(["*replay   fencecheck replay cases/*.json"])
+    again = run("--fencecheck-system", "shop:Fenced", "--fencecheck-engine", "exhaust", "--ignore", "test_naive.py")
+    again.assert_outcomes(passed=1, failed=2)  # saved cases are collected beside it, as any test file
+    run("--fencecheck-save", "shop.py", "test_naive.py").stdout.fnmatch_lines(["fencecheck: shop.py cannot be written (file exists)*"])
+
+
 def test_an_inconclusive_result_fails(run: Run) -> None:
     result = run("--fencecheck-system", "shop:Fenced", "--fencecheck-engine", "exhaust", "--fencecheck-max-events", "0")
     result.assert_outcomes(failed=1)
@@ -171,6 +194,16 @@ def test_a_system_that_cannot_be_judged_fails_in_one_sentence(run: Run) -> None:
         (["--fencecheck-system", "shop:AgentSystem"], "AgentSystem has no run(): define run(self), which carries out one episode"),
         (["--fencecheck-system", "shop:Naive", "--fencecheck-max-events", "-1"], "the number of events is 0 or more, not -1"),
         (["--fencecheck-system", "shop:Naive", "--fencecheck-examples", "0"], "the number of examples is 1 or more, not 0"),
+        (["--fencecheck-system", "shop:Naive", "--fencecheck-max-time", "0"], "the time is a number of seconds above 0, not 0.0"),
+        (["--fencecheck-system", "shop:Naive", "--fencecheck-kinds", "updat"], "there is no kind of event 'updat': did you mean update? *"),
+        (
+            ["--fencecheck-system", "shop:Naive", "--fencecheck-engine", "explore", "--fencecheck-per-kind", "1"],
+            "a number of episodes for each further kind is for the engine exhaust, which goes on to these",
+        ),
+        (
+            ["--fencecheck-system", "shop:Naive", "--fencecheck-engine", "exhaust", "--fencecheck-examples", "1"],
+            "a number of examples is for what is drawn, and exhaust runs every interleaving: use the engine explore",
+        ),
     ],
 )
 def test_a_bad_target_is_a_usage_error(run: Run, arguments: list[str], said: str) -> None:
@@ -218,9 +251,9 @@ from shop import Awaited, Fenced, Naive
 from fencecheck.pytest import suite
 
 test_fenced = suite(Fenced, examples=100)
-test_naive = suite(Naive, engine="exhaust", max_events=1)
+test_naive = suite(Naive, engine="exhaust", max_events=1, max_time=60)
 test_by_name = suite("shop:Fenced", engine="exhaust", level="at-act", max_events=1)
-test_asyncio = suite(Awaited, examples=100)
+test_asyncio = suite(Awaited, examples=100, per_kind=0, kinds=["update", "outage"], seed=3)
 """
 
 
@@ -309,14 +342,18 @@ def test_bad_arguments_of_a_suite_are_one_sentence(pytester: pytest.Pytester, ru
 
         test_level = suite("planfence", engine="exhaust", level="best")
         test_gone = suite("shop:Gone", engine="exhaust")
+        test_seed = suite("planfence", engine="exhaust", seed=1)
+        test_kinds = suite("planfence", engine="explore", kinds=["updates"])
         """
     )
     result = run()
-    result.assert_outcomes(failed=2)
+    result.assert_outcomes(failed=4)
     result.stdout.fnmatch_lines(
         [
             "fencecheck: there is no level 'best': use at-validation, at-one-instant, at-act",
             "fencecheck: shop has no Gone: it defines Naive, Fenced, Idle, Awaited",
+            "fencecheck: a seed is for what is drawn, and exhaust runs every interleaving: use the engine explore",
+            "fencecheck: there is no kind of event 'updates': did you mean update? *",
         ]
     )
 

@@ -87,6 +87,6 @@ class Waits(Well):
 class IsRefused(Well):
     def run(self) -> None:
         try:
-            self.kit.act("go", {}, expect={"x": "another"})
+            self.kit.act("go", {}, expect={"x": self.kit.derive("another").id})
         except Exception:
             self.kit.halted()

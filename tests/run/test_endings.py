@@ -404,7 +404,7 @@ def test_an_async_hook_reached_from_a_plain_port_says_what_to_use() -> None:
 
     async def replan(self: Any, task: str) -> None: ...
 
-    with pytest.raises(CouldNotRun, match=r"^Made: an async hook or via= function was reached from a port that is not awaited"):
+    with pytest.raises(CouldNotRun, match=r"^Made: kit\.read at faces\.py:\d+ is not awaited, and comes to an async hook"):
         run(body, "sync", (Event(0, Replan("task")),), replan=replan)
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
-from fencecheck import Action, AgentSystem, Event, Outage, Scenario, Update
+from fencecheck import Action, AgentSystem, CorruptParent, Event, Outage, Scenario, Update
 from fencecheck.errors import BadInput, CouldNotRun
 from fencecheck.faults import OwnerUnavailable
 from fencecheck.history import Halted, Pause, Seam
@@ -14,7 +15,9 @@ from fencecheck.judge import judge
 from fencecheck.run.simulate import Runner
 from fencecheck.search.check import check
 
-SCENARIO = Scenario(owners={"o": ["k"]}, actions=[Action("ship", depends_on=["k"])], values={"k": ["Tokyo", "Osaka"]})
+SCENARIO = Scenario(
+    owners={"o": ["k"], "p": ["order/address"]}, actions=[Action("ship", depends_on=["k"])], values={"k": ["Tokyo", "Osaka"]}
+)
 
 
 def running(body: Any, **attributes: Any) -> type[AgentSystem]:
@@ -37,6 +40,43 @@ def running(body: Any, **attributes: Any) -> type[AgentSystem]:
             "Mine: basis= and expect= map keys to version ids: unhashable type: 'list'",
         ),
         (lambda self: self.kit.agent(3).__enter__(), "Mine calls agent(3): the name of an agent is a text"),
+        (
+            lambda self: self.kit.act("ship", {}, basis={"order/adress": "k@1"}),
+            "Mine: basis= of kit.act('ship') names 'order/adress', and no owner holds the key 'order/adress': did you mean 'order/address'?",
+        ),
+        (
+            lambda self: self.kit.act("ship", {}, expect={"zz": "k@1"}),
+            "Mine: expect= of kit.act('ship') names 'zz', and no owner holds the key 'zz' (keys: k, order/address)",
+        ),
+        (
+            lambda self: self.kit.act("ship", {}, basis={"k": "r1"}),
+            "gives 'r1' for 'k', which is how reports number the versions, and there is no such version: give the id of the record that",
+        ),
+        (
+            lambda self: self.kit.act("ship", {}, basis={"order/address": None}),
+            "gives None for 'order/address', and there is no such version: give the id of the record that was read, such as 'order/address@1'",
+        ),
+        (
+            lambda self: self.kit.act("ship", {}, plan="p7"),
+            "gives 'p7', and there is no record 'p7': give the record, or its id",
+        ),
+        (
+            lambda self: self.kit.validated(["k", "order/adress"]),
+            "Mine calls validated(['k', 'order/adress']): no owner holds the key 'order/adress': did you mean 'order/address'?",
+        ),
+        (
+            lambda self: self.kit.derive("plan", ["order/adress@1"]),
+            "Mine calls derive(..., ['order/adress@1']): there is no record 'order/adress@1': did you mean 'order/address@1'?",
+        ),
+        (lambda self: self.kit.derive("plan", [None]), "Mine calls derive(..., [None]): a parent is a record, or its id"),
+        (
+            lambda self: self.kit.derive("plan", [{"id": "k@1"}]),
+            "Mine calls derive(..., [{'id': 'k@1'}]): the parents are a list of records, or of their ids",
+        ),
+        (
+            lambda self: self.kit.act("shp"),
+            "Mine acts 'shp', which its scenario does not list (actions: ship): did you mean 'ship'? Else add Action('shp', ...)",
+        ),
     ],
 )
 def test_an_argument_of_the_wrong_shape(body: Any, sentence: str) -> None:
@@ -45,14 +85,89 @@ def test_an_argument_of_the_wrong_shape(body: Any, sentence: str) -> None:
     assert sentence in str(raised.value)
 
 
+@pytest.mark.parametrize("port", ["read", "head", "memory"])
+def test_a_key_that_nobody_owns(port: str) -> None:
+    def halts(self: Any) -> None:
+        try:
+            getattr(self.kit, port)("order/adress")
+        except LookupError:
+            self.kit.halted("the order could not be read")
+            return
+        self.kit.act("ship", {})
+
+    with pytest.raises(CouldNotRun) as caught:
+        check(running(halts), fresh_process=False)
+    assert str(caught.value) == (
+        "Mine never acts, even without any event: run() returned, so there is nothing to judge: "
+        "no owner holds the key 'order/adress': did you mean 'order/address'?"
+    ).replace("run() returned", "it halted (the order could not be read)")
+
+
+def test_a_key_that_nobody_owns_and_that_is_got_over() -> None:
+    def acts(key: str) -> Any:
+        def run(self: Any) -> None:
+            with suppress(LookupError):
+                self.kit.read(key, timeout=1)
+            self.kit.act("ship", {"to": self.kit.memory("k").value})
+
+        return running(run)
+
+    with pytest.raises(CouldNotRun) as caught:
+        check(acts("order/adress"), fresh_process=False)
+    assert str(caught.value) == (
+        "Mine asks for what there is none of: no owner holds the key 'order/adress': did you mean 'order/address'?"
+    )
+    assert check(acts("approval/7"), fresh_process=False, max_events=1).verdict == "violated"  # which nobody has written yet
+
+
+def test_a_key_that_nobody_owns_by_way_of_the_systems_own() -> None:
+    with pytest.raises(CouldNotRun) as caught:
+        Runner(running(lambda self: self.kit.read("K", via=lambda: "Tokyo"))).run()
+    assert str(caught.value) == "Mine calls kit.read('K', via=...): no owner holds the key 'K' (keys: k, order/address)"
+
+
+def test_a_mistake_that_the_system_swallows_is_told_all_the_same() -> None:
+    def run(self: Any) -> None:
+        try:
+            self.kit.act("ship", {}, basis={"k": "r1"})
+        except Exception:
+            self.kit.halted("something went wrong")
+
+    with pytest.raises(BadInput, match=r"^Mine: basis= of kit\.act\('ship'\) gives 'r1' for 'k'"):
+        check(running(run), fresh_process=False)
+
+
+def test_what_a_fault_handed_out_may_be_named() -> None:
+    def run(self: Any) -> None:
+        stranger = self.kit.read("k", timeout=1)
+        plan = self.kit.derive("plan", [stranger])
+        self.kit.validated([stranger.key])
+        self.kit.act("ship", {}, plan=plan, basis={stranger.key: stranger.id, "k": stranger.id})
+
+    alone = Scenario(owners={"o": ["k"]}, actions=[Action("ship", depends_on=["k"])])
+    history = Runner(running(run, scenario=alone)).run((), (Event(0, Outage("o", "wrong-key")),))
+    assert history.effects[0].basis == {"k/other": "k/other@1", "k": "k/other@1"}
+    history = Runner(running(lambda self: self.kit.derive("plan", [self.kit.read("k", timeout=1)]))).run(
+        (), (Event(0, Outage("o", "malformed")),)
+    )
+    assert [record.parents for record in history.records.values() if record.key is None] == [("<malformed answer>",)]
+
+    def of_corrupt(self: Any) -> None:
+        record = self.kit.record(self.kit.read("k").id)
+        self.kit.derive("plan", record.parents)
+
+    history = Runner(running(of_corrupt)).run((), (Event(1, CorruptParent("k", "dangling")),))
+    assert [record.parents for record in history.records.values() if record.key is None] == [("k@1/dangling",)]
+
+
 def test_what_versions_in_returns() -> None:
     act = lambda self: self.kit.act("ship", {})  # noqa: E731
     with pytest.raises(BadInput, match=r"^Mine: versions_in\(\) returns a mapping of key to version ids, not 3$"):
         Runner(running(act, versions_in=lambda self, args: 3)).run()
     with pytest.raises(CouldNotRun, match=r"^Mine: versions_in\(\) failed: KeyError: 'to' \(test_first_mistakes.py:\d+\)$"):
         Runner(running(act, versions_in=lambda self, args: args["to"])).run()
-    history = Runner(running(act, versions_in=lambda self, args: {"k": 3})).run()
-    assert history.effects[0].versions == {"k": (3,)}
+    history = Runner(running(act, versions_in=lambda self, args: {"k": "k@1"})).run()
+    assert history.effects[0].versions == {"k": ("k@1",)}
 
 
 def test_a_fault_for_which_no_exception_is_made() -> None:

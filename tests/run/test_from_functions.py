@@ -10,7 +10,7 @@ import pytest
 
 from fencecheck import from_functions
 from fencecheck.errors import BadInput
-from fencecheck.history import Act, Derive, Ended, Halted, Head, Read, Validated
+from fencecheck.history import Act, Declared, Derive, Ended, Halted, Head, Read, Validated
 from fencecheck.interleaving import OUTAGE_HOWS, Event, Outage, Update
 from fencecheck.model import Action, Record, Scenario
 from fencecheck.run.adapter import AgentSystem
@@ -54,8 +54,15 @@ def test_without_validate_it_reads_plans_and_acts() -> None:
 
 
 def test_with_validate_it_marks_what_it_validated() -> None:
-    heads = [Head("agent", X, f"{X}@1"), Head("agent", Y, f"{Y}@1")]
-    assert run(Fenced).entries == [*READS, *heads, Validated("agent", (X, Y)), ACT, Ended("returned")]
+    asked = [Declared("agent", "ship", (X, Y)), Head("agent", X, f"{X}@1"), Head("agent", Y, f"{Y}@1")]
+    assert run(Fenced).entries == [*READS, *asked, Validated("agent", (X, Y)), ACT, Ended("returned")]
+
+
+def test_what_is_no_longer_declared_is_not_validated() -> None:
+    with Runner(Fenced) as runner:
+        entries = runner.run((("ship", Y),)).entries
+    asked = [Declared("agent", "ship", (X,)), Head("agent", X, f"{X}@1")]
+    assert entries == [*READS, *asked, Validated("agent", (X,)), ACT, Ended("returned")]
 
 
 def test_a_plan_that_does_not_pass_is_no_longer_current() -> None:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
+
+import anyio
+import pytest
 
 from fencecheck import Action, AgentSystem, Scenario
+from fencecheck.errors import CouldNotRun
 from fencecheck.run.simulate import Runner
 
 log: list[str] = []
@@ -59,3 +63,51 @@ def test_what_open_started_is_kept_and_what_an_episode_started_is_not() -> None:
         task = runner._opened.task  # type: ignore[union-attr]
     assert log == ["connection ['open'], task done False"]
     assert task.cancelled()
+
+
+class Scoped(AgentSystem):
+    """Holds a task group of anyio, as the client of an MCP server does: it must be left by the task that entered it."""
+
+    scenario = Pooled.scenario
+    runtime = "asyncio-native"
+
+    async def open(self) -> None:
+        self.stack = AsyncExitStack()
+        self.group = await self.stack.enter_async_context(anyio.create_task_group())
+        self.stack.callback(self.group.cancel_scope.cancel)
+        self.group.start_soon(anyio.sleep_forever)
+
+    async def run(self) -> None:
+        record = await self.kit.aio.read("order/42")
+        await self.kit.aio.act("ship", {"to": record.value}, basis={"order/42": record.id})
+
+    async def shutdown(self) -> None:
+        await self.stack.aclose()
+        log.append("left")
+
+
+def test_what_open_entered_is_left_by_shutdown_in_the_same_task() -> None:
+    log.clear()
+    with Runner(Scoped) as runner:
+        assert runner.run().ended.how == "returned"
+    assert log == ["left"]
+
+
+class Fails(Scoped):
+    """One of the tasks fails that were started in `open()`."""
+
+    async def open(self) -> None:
+        await super().open()
+        self.group.start_soon(self.fails)
+
+    async def fails(self) -> None:
+        raise LookupError("the connection is gone")
+
+
+def test_a_group_of_open_that_fails_is_told_when_it_is_left() -> None:
+    log.clear()
+    runner = Runner(Fails)
+    assert runner.run().ended.how == "returned"
+    with pytest.raises(CouldNotRun, match=r"shutdown\(\) failed: "):
+        runner.close()
+    assert log == []

@@ -150,3 +150,19 @@ def test_a_report_tells_the_first_few() -> None:
     (said,) = [clause for clause in check(system(body, "sync"), max_events=1, fresh_process=False).assumed if "ports only" in clause]
     assert said.startswith("reaches the world through ports only (not so: it asks time.time in test_outside.py:")
     assert said.endswith(" and 1 more)")
+
+
+@pytest.mark.parametrize("runtime", RUNTIMES)
+def test_what_open_asks_is_not_heard(runtime: str) -> None:
+    async def body(io: Face) -> None:
+        await io.act("go", {})
+
+    def ask(self: Any) -> None:
+        self.worker = time.time()
+
+    async def ask_later(self: Any) -> None:
+        self.worker = time.time()
+
+    assert heard(body, runtime, open=ask) == []
+    if runtime != "sync":
+        assert heard(body, runtime, open=ask_later) == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from fencecheck.model import Action, Record, Scenario
 from fencecheck.run import faults
 from fencecheck.run.faults import MALFORMED
 from fencecheck.run.simulate import Runner
+from fencecheck.search.states import Model, lineage_of
 
 from .faces import RUNTIMES, WORLD, Face, X, Y, failure, run, system
 
@@ -317,6 +319,24 @@ def test_a_record_of_a_declared_key_is_served_under_another_key(runtime: str) ->
     assert [entry.fired for entry in history.entries if type(entry) is Landed] == [True, False]  # of y nobody could notice it
 
 
+@pytest.mark.parametrize("other", [X, Y])
+def test_a_version_beside_another_of_its_key_is_not_served_under_another_one(other: str) -> None:
+    """No fence could tell: of the two versions in the lineage only the other one would be seen."""
+    scenario = Scenario(owners={"a": [X], "b": [Y]}, actions=[Action("go", [X, Y])])
+
+    async def body(io: Face) -> None:
+        first = await io.read(X)
+        plan = await io.derive("plan", [first, await io.read(other)])
+        await io.record(plan)
+
+    history = run(body, "sync", (Event(1, Update(X)), Event(3, CorruptParent(1, "wrong-key"))), scenario=scenario)
+    assert [entry.fired for entry in history.entries if type(entry) is Landed] == [True, other == Y]
+    model, world = Model(scenario), Model(scenario).first
+    world = model.after(Update(X), world, (), history) or world
+    symbolic = model.after(CorruptParent(1, "wrong-key"), world, lineage_of(history, "p1"), history)
+    assert (symbolic is not None) == (other == Y)  # the search that closes knows it too
+
+
 def test_a_second_version_can_be_served_only_where_there_is_one() -> None:
     async def body(io: Face) -> None:
         await io.derive("plan", [await io.read(X)])
@@ -499,7 +519,7 @@ def test_versions_in_arguments_by_the_adapter() -> None:
     async def body(io: Face) -> None:
         await io.act("go", {"number": 1})
 
-    history = run(body, "sync", versions_in=lambda self, args: {X: f"x@{args['number']}", Y: ["y@1", "y@2"]})
+    history = run(body, "sync", (Event(0, Update(Y)),), versions_in=lambda self, args: {X: f"x@{args['number']}", Y: ["y@1", "y@2"]})
     assert history.effects[0].versions == {X: ("x@1",), Y: ("y@1", "y@2")}
 
 
@@ -606,8 +626,9 @@ def test_an_async_function_behind_a_plain_port(port: str) -> None:
 
     with pytest.raises(CouldNotRun) as caught:
         run(body, "sync")
-    assert str(caught.value) == (
-        "Made: an async hook or via= function was reached from a port that is not awaited: use `await kit.aio....` there"
+    assert re.fullmatch(
+        rf"Made: kit\.{port} at faces\.py:\d+ is not awaited, and comes to an async hook or via= function: write `await kit\.aio\.{port}\(\.\.\.\)`",
+        str(caught.value),
     )
 
 
@@ -640,7 +661,7 @@ def test_faults_are_raised_as_the_exceptions_of_the_systems_own_clients(runtime:
         "503: a refuses for x",
         "b does not answer for y",
         "an instance",
-        "the record nothing cannot be read",
+        "there is no record 'nothing': give the record, or its id",
     ]
     assert [type(error.__cause__) for error in got[:3] if error] == [
         faults.OwnerUnavailable,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import queue
 import signal
 import subprocess
@@ -15,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from fencecheck.errors import CouldNotRun
+from fencecheck.errors import BadInput, CouldNotRun
 from fencecheck.history import Ended
 from fencecheck.interleaving import Event, Update
 from fencecheck.judge import judge
@@ -184,6 +185,15 @@ def test_a_setup_or_teardown_without_end(runtime: str, method: str) -> None:
     assert str(caught.value).startswith(f"Made: {method}() does not end: no port was called for 0.2 s, at test_watchdog.py:")
 
 
+@pytest.mark.parametrize("runtime", ["sync", "asyncio", "asyncio-native"])
+@pytest.mark.parametrize("method", ["open", "shutdown"])
+def test_an_open_or_shutdown_without_end(runtime: str, method: str) -> None:
+    with pytest.raises(CouldNotRun) as caught, Runner(system(runtime, lambda self: None, **{method: spins})) as runner:
+        runner.run()
+    assert str(caught.value).startswith(f"Made: {method}() does not end: no port was called for 0.2 s, at test_watchdog.py:")
+    assert signal.getsignal(signal.SIGALRM) == signal.SIG_DFL
+
+
 def test_a_check_says_it_in_one_sentence() -> None:
     with pytest.raises(CouldNotRun) as caught:
         check(system("sync", spins), fresh_process=False)
@@ -204,6 +214,74 @@ def test_a_run_that_only_an_event_makes_endless_is_a_finding_that_replays() -> N
     report = check(made, max_events=1, fresh_process=False)
     assert [failure.code for failure in report.failures][:1] == ["stuck"]
     assert replay(case_of(report, report.failures[0]), made).status == "fails"
+
+
+# -- where it waits -------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def unraisable(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """What was raised where nothing can be."""
+    seen: list[Any] = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda what: seen.append(what.exc_value))
+    return seen
+
+
+def test_a_destructor_is_let_end(unraisable: list[Any]) -> None:
+    class Slow:
+        def __del__(self) -> None:
+            time.sleep(3 * LIMIT_S)
+
+    def work(self: Any) -> None:
+        Slow()  # gone at once
+        spins(self)
+
+    with Runner(system("sync", work)) as runner:
+        assert runner.run().ended.how == "stuck"
+    assert unraisable == []
+
+
+def test_a_callback_of_the_garbage_collector_is_let_end(unraisable: list[Any]) -> None:
+    called = []
+
+    def collected(phase: str, info: dict[str, int]) -> None:
+        called.append(phase)
+        time.sleep(3 * LIMIT_S)
+
+    def work(self: Any) -> None:
+        gc.callbacks.append(collected)
+        try:
+            gc.collect()
+        finally:
+            gc.callbacks.remove(collected)
+        spins(self)
+
+    with Runner(system("sync", work)) as runner:
+        assert runner.run().ended.how == "stuck"
+    assert called == ["start", "stop"]
+    assert unraisable == []
+
+
+def test_a_destructor_without_end_is_ended_too(monkeypatch: pytest.MonkeyPatch, unraisable: list[Any]) -> None:
+    monkeypatch.setattr("fencecheck.run.watchdog._MOST_WAITS", 2)
+
+    class Endless:
+        def __del__(self) -> None:
+            spins(self)
+
+    with Runner(system("sync", lambda self: Endless() and None)) as runner:
+        assert runner.run().ended.how == "stuck"
+    assert [type(error).__name__ for error in unraisable] == ["Overdue"]
+
+
+def test_whoever_runs_on_after_an_episode_that_could_not_is_left_alone() -> None:
+    def work(self: Any) -> None:
+        self.kit.act("no such action", {})
+
+    with Runner(system("sync", work)) as runner:
+        with pytest.raises(BadInput):
+            runner.run()
+        time.sleep(3 * LIMIT_S)
 
 
 # -- whom it leaves alone --------------------------------------------------------------------------------------------------------------

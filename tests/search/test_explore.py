@@ -14,12 +14,14 @@ from fencecheck.codec import load_case, save_case
 from fencecheck.errors import BadInput, Nondeterministic
 from fencecheck.interleaving import Event, Interleaving, MissingParent, Outage, Update
 from fencecheck.judge import ALWAYS_FAIL
-from fencecheck.report.terminal import bound_in_words
+from fencecheck.report.terminal import bound_in_words, summary
 from fencecheck.run.loading import load
 from fencecheck.run.simulate import Runner
+from fencecheck.search.budget import Budget
 from fencecheck.search.check import check
 from fencecheck.search.explore import _Found, _Hunt
 from fencecheck.search.replay import case_of, replay
+from fencecheck.search.report import Bound
 from fencecheck.search.tally import Tally
 from fencecheck.worlds import world
 
@@ -276,3 +278,50 @@ def test_the_command_that_draws_the_same_again_says_all_that_matters() -> None:
     assert sized.again is not None
     assert sized.again.endswith("--examples 5 --keys 5 --declared 3 --depth 1 --level at-act --fail-on crash")
     assert check(systems.ALL["planfence"], scenario=world(seed=3), **options).again is None
+
+
+# -- how many, and how long ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_report_says_why_there_are_fewer_episodes_than_were_drawn(tmp_path: Path) -> None:
+    report = explored(tmp_path, FENCED, max_events=1)
+    again = 300 - report.episodes
+    assert f"; 300 interleavings drawn, {again} of them the same as one before but for events that changed nothing" in summary(report)[0]
+    report = explored(tmp_path, FENCED, examples=1)
+    assert summary(report)[0].endswith("; 1 interleaving drawn")
+
+
+def test_a_search_whose_time_is_up_is_inconclusive_and_says_how_many_it_drew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = iter(range(10_000))
+    monkeypatch.setattr(Budget, "left", lambda self: next(asked) < 7 or setattr(self, "ran_out", True))
+    report = explored(tmp_path, FENCED)
+    assert (report.verdict, report.bound) == ("inconclusive", Bound("examples", 7))
+    assert report.why == "the time was up before 300 were drawn: allow more, or fewer examples"
+
+
+def test_a_failure_that_was_seen_in_time_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fails = 'order = kit.read("x", timeout=1)\nkit.pause()\nkit.act("ship", {"to": getattr(order, "value", "")})'
+    whole = explored(tmp_path, fails)
+    asked = iter(range(10_000))
+    monkeypatch.setattr(Budget, "left", lambda self: next(asked) < whole.bound.value or setattr(self, "ran_out", True))
+    report = explored(tmp_path, fails)  # with no time to shrink it
+    assert [failure.code for failure in report.failures] == [failure.code for failure in whole.failures]
+    assert report.failures[0].interleaving.size == 1
+
+
+@pytest.mark.parametrize(
+    ("engine", "options", "sentence"),
+    [
+        ("exhaust", {"seed": 1}, "a seed is for what is drawn, and exhaust runs every interleaving: use the engine explore"),
+        (
+            "exhaust",
+            {"examples": 5},
+            "a number of examples is for what is drawn, and exhaust runs every interleaving: use the engine explore",
+        ),
+        ("explore", {"per_kind": 5}, "a number of episodes for each further kind is for the engine exhaust, which goes on to these"),
+    ],
+)
+def test_an_option_that_the_engine_would_not_look_at(engine: Any, options: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(BadInput) as caught:
+        check(systems.ALL["planfence"], engine=engine, **options)
+    assert str(caught.value) == sentence

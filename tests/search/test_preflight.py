@@ -143,7 +143,7 @@ def test_a_system_that_changes_its_scenario(tmp_path: Path) -> None:
 
 
 def test_a_system_whose_act_never_has_an_effect(tmp_path: Path) -> None:
-    said_so = said(agent(tmp_path, 'kit.act("ship", expect={"x": "x@7"})'))
+    said_so = said(agent(tmp_path, 'kit.act("ship", expect={"x": kit.derive("another").id})'))
     assert said_so == (
         "Agent never acts, even without any event: it halted (PreconditionFailed: ship: x is not as expected), so there is nothing to judge: "
         "its act had no effect"

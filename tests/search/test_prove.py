@@ -473,7 +473,7 @@ def test_chosen_kinds_alone_are_tried() -> None:
 @pytest.mark.parametrize(
     ("kinds", "said"),
     [
-        (["updates"], "there is no kind of event 'updates': use update, deliver,"),
+        (["updates"], r"there is no kind of event 'updates': did you mean update\? Else use update, deliver,"),
         (["update", "switch"], "cannot receive switch: its runtime is sync"),
     ],
 )

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
 from typing import Any
 
-from fencecheck.history import History, Landed, points, shape
-from fencecheck.interleaving import KINDS, Event, What
+from fencecheck.history import Declared, History, Landed, points, shape
+from fencecheck.interleaving import DROPPED, KINDS, Event, What
 from fencecheck.judge import judge
 from fencecheck.run.simulate import Runner
 from fencecheck.search.closing import ONCE, Met, Search, variant
 from fencecheck.search.exhaust import episodes
-from fencecheck.search.placing import asks_declared, every
+from fencecheck.search.placing import every
 from fencecheck.search.prove import TOLD_APART
 
 Dropped = tuple[tuple[str, str], ...]
@@ -56,9 +56,15 @@ def reduced(runner: Runner, most: int, kinds: Iterable[str], *, full: bool = Fal
 def plain(runner: Runner, most: int, kinds: Iterable[str], *, broken: Iterable[str] = ()) -> dict[Seen, Shown]:
     """The same by the definition: every event before every point of every episode in which all events so far fired."""
     kinds = tuple(kinds)
-    declared = asks_declared(runner.run()) if "dropped-declaration" in kinds else ()
+    declared = declarations(runner) if DROPPED in kinds else ()
     tasks = 0 if runner.runtime_name == "sync" else TASKS
     return plain_of(runner, most, every(runner.scenario, kinds, PLACES, frozenset(broken), tasks), declared)
+
+
+def declarations(runner: Runner) -> Dropped:
+    """All that can be dropped."""
+    scenario = runner.scenario
+    return tuple((action.name, key) for action in scenario.actions for key in scenario.declared(action))
 
 
 def plain_of(runner: Runner, most: int, whats: Sequence[What], declared: Dropped = ()) -> dict[Seen, Shown]:
@@ -69,12 +75,12 @@ def plain_of(runner: Runner, most: int, whats: Sequence[What], declared: Dropped
     return found
 
 
-def closing(runner: Runner, most: int, whats: Sequence[What], *, back: int = 0) -> dict[Seen, Shown]:
+def closing(runner: Runner, most: int, whats: Sequence[What], *, back: int = 0, drops: bool = False) -> dict[Seen, Shown]:
     """What the search that closes sees of these events, up to so many of them, once it knows what the system does."""
     met = Met(places=PLACES)
     while True:
         found: dict[Seen, Shown] = {}
-        search = Search(runner, whats, max_events=most, back=back, met=met)
+        search = Search(runner, whats, drops=drops, max_events=most, back=back, met=met)
         for episode in search.run():
             found.setdefault(seen_in(episode.history), (episode.dropped, episode.events))
         if search.met._replace(places=PLACES) == met:
@@ -90,12 +96,19 @@ def _plainly(
         history = runner.run(dropped, events)
         if len(history.fired) < len(events):
             continue
-        yield dropped, events, history
+        if _asked_for(history, dropped):
+            yield dropped, events, history
         if len(dropped) + len(events) == most:
             continue
         first = events[-1].at if events else 0
         number = sum(1 for _ in points(history))
         todo += [(dropped, (*events, Event(at, what))) for at in range(first, number) for what in everything]
+
+
+def _asked_for(history: History, dropped: Dropped) -> bool:
+    """Whether the system asked for each of these declarations; else the same episode is there without dropping it."""
+    asked = {entry.action for entry in history.entries if type(entry) is Declared}
+    return all(action in asked for action, _ in dropped)
 
 
 def lost_by_closing(runner: Runner, most: int, variants: Iterable[str], *, back: int | None = None) -> str:
@@ -104,7 +117,9 @@ def lost_by_closing(runner: Runner, most: int, variants: Iterable[str], *, back:
     tasks = 0 if runner.runtime_name == "sync" else TASKS
     whats = [what for what in every(runner.scenario, KINDS, PLACES, frozenset({"honest-owners"}), tasks) if variant(what) in variants]
     back = max((TOLD_APART.get(name, 0) for name in variants), default=0) if back is None else back
-    less, more = closing(runner, most, whats, back=back), plain_of(runner, most, whats)
+    drops = DROPPED in variants
+    less = closing(runner, most, whats, back=back, drops=drops)
+    more = plain_of(runner, most, whats, declarations(runner) if drops else ())
     for one, other, name in ((more, less, "plain"), (less, more, "closing")):
         for what, shown in one.items():
             if what not in other and not _repeats(shown[1]):

@@ -346,7 +346,93 @@ class ReadsItsNote(Small):
         self.go(record)
 
 
+class DeclaresOnceItChanged(Small):
+    """What it declares for its way out it asks only where x has changed."""
+
+    scenario = Scenario(TWO.owners, [*TWO.actions, Action("fall back", depends_on=[Y, X], declared=[Y])])
+
+    def run(self) -> None:
+        record = self.kit.read(X)
+        self.kit.pause("approval")
+        if self.kit.head(X) == record.id:
+            self.go(record)
+            return
+        other = self.kit.read(Y)
+        self.kit.point("between")
+        if all(self.kit.head(key) == other.id for key in self.kit.declared("fall back")):
+            self.kit.act("fall back", {"to": other.value}, basis={Y: other.id})
+
+
+class DeclaresAnotherWayOut(Small):
+    """What the second action declares it asks only where the first one no longer declares x."""
+
+    scenario = Scenario(TWO.owners, [*TWO.actions, Action("fall back", depends_on=[Y])])
+
+    def run(self) -> None:
+        record = self.kit.read(X)
+        other = self.kit.read(Y)
+        if X in self.kit.declared("go"):
+            self.go(record)
+        elif Y not in self.kit.declared("fall back") or self.kit.head(Y) == other.id:
+            self.kit.act("fall back", {"to": other.value}, basis={Y: other.id})
+
+
+class MarksWhereNothingIsDeclared(Small):
+    """Where x is not declared, the mark comes right after the look at y, so that a change of x before that look is seen there."""
+
+    def run(self) -> None:
+        record = self.kit.read(X)
+        self.kit.head(Y)
+        if X in self.kit.declared("go"):
+            self.kit.point("far from x")
+        self.kit.validated([X])
+        self.go(record)
+
+
+class ExplainsItselfOnceItChanged(Small):
+    """Its lineage grows where x has changed, and a record deep in it may be lost between two looks at it."""
+
+    def run(self) -> None:
+        record = self.kit.read(X)
+        self.kit.pause("approval")
+        if self.kit.head(X) == record.id:
+            self.go(record)
+            return
+        first = plan = self.kit.derive("0", [record])
+        for number in range(1, 4):
+            plan = self.kit.derive(str(number), [plan])
+        self.kit.record(first.id)
+        self.kit.point("explained")
+        self.kit.record(first.id)
+        self.kit.halted("x changed")
+
+
+class AsksOnceItWasTold(Small):
+    """A delivery makes it ask for another key only once it has noticed that x had changed."""
+
+    def run(self) -> None:
+        record = self.kit.read(X)
+        noticed = self.noticed = self.kit.head(X) != record.id
+        self.kit.pause("approval")
+        if self.saved is not None and self.saved.id != "y@1":
+            self.kit.halted("y changed")
+        elif not noticed:
+            self.go(record)
+
+    def deliver(self, key: str, record: Record) -> None:
+        if key == X and getattr(self, "noticed", False):
+            self.saved = self.kit.read(Y)
+
+
+SHOWN_BY_THREE = [
+    (AsksOnceItWasTold, ("update", "deliver")),
+    (DeclaresOnceItChanged, ("update", "dropped-declaration")),
+]
 SHOWN_BY = [
+    (DeclaresOnceItChanged, ("update", "outage", "dropped-declaration")),
+    (DeclaresAnotherWayOut, ("update", "dropped-declaration")),
+    (MarksWhereNothingIsDeclared, ("update", "dropped-declaration")),
+    (ExplainsItselfOnceItChanged, ("update", "missing-parent")),
     (ComparesMemories, ("update",)),
     (FollowsWhatIsDelivered, ("update", "deliver")),
     (AsksWhenItIsDelivered, ("update", "deliver")),

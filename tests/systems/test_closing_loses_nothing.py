@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from fencecheck import mutants, systems
-from fencecheck.interleaving import KINDS
+from fencecheck.interleaving import DROPPED, KINDS
 from fencecheck.mutants.concurrent import ConcurrentFence
 from fencecheck.mutants.plain import PlainFence
 from fencecheck.run.adapter import AgentSystem
@@ -27,7 +27,7 @@ VARIANTS = tuple(dict.fromkeys(variant(what) for what in every(world(), KINDS, 1
 
 
 def variants_of(runner: Runner, kinds: tuple[str, ...]) -> list[str]:
-    return [name for name in VARIANTS if name.split(" (")[0] in kinds and name.split(" (")[0] in runner.kinds]
+    return [name for name in (*VARIANTS, DROPPED) if name.split(" (")[0] in kinds and name.split(" (")[0] in (*runner.kinds, DROPPED)]
 
 
 @pytest.mark.parametrize("name", BUILT_IN)

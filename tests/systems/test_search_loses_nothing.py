@@ -16,7 +16,7 @@ from fencecheck.worlds import world
 
 from .programs import system as program
 from .seen import difference, plain, reduced
-from .specimens import SHOWN_BY, KeepsItsPlan, ReadsOnceMore
+from .specimens import SHOWN_BY, SHOWN_BY_THREE, KeepsItsPlan, ReadsOnceMore
 
 BUILT_IN = {**systems.ALL, "plain-fence": PlainFence, "concurrent-fence": ConcurrentFence, **mutants.ALL}
 CONCURRENT = [name for name, system in BUILT_IN.items() if system.runtime != "sync"]
@@ -94,6 +94,12 @@ def test_the_full_search_is_the_plain_one() -> None:
 def test_two_events_where_they_depend_in_one_particular_way(system: type[AgentSystem], kinds: tuple[str, ...]) -> None:
     with Runner(system) as runner:
         assert difference(runner, 2, kinds) == ""
+
+
+@pytest.mark.parametrize(("system", "kinds"), SHOWN_BY_THREE)
+def test_three_events_where_it_takes_three(system: type[AgentSystem], kinds: tuple[str, ...]) -> None:
+    with Runner(system) as runner:
+        assert difference(runner, 3, kinds) == ""
 
 
 def test_an_event_after_a_restart_lands_before_the_first_call_of_the_next_run() -> None:

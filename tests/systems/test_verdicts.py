@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from fencecheck.interleaving import Event, Outage, Update
+from fencecheck.history import Act
+from fencecheck.interleaving import Event, Outage, ToolFault, Update
 from fencecheck.judge import judge
 from fencecheck.run.simulate import Runner
 from fencecheck.search.check import check
@@ -108,6 +109,39 @@ def test_central_holds() -> None:
     assert report.counts["recovered"] > 0
 
 
+def test_if_match_holds_at_the_act_itself() -> None:
+    report = checked("if-match", level="at-act", per_kind=0)
+    assert (report.verdict, report.bound.kind, report.strongest) == ("held", "complete", "at-act")
+    assert (report.beyond, report.noticed) == ({}, {})
+    counts = report.counts
+    assert min(counts["completed"], counts["recovered"], counts["halted_changed"], counts["refused"]) > 0
+    assert counts["duplicates"] == 0
+
+
+def test_if_match_plans_again_once_where_the_tool_says_that_something_changed() -> None:
+    with Runner(ALL["if-match"]) as runner:
+        act = runner.horizon - 1
+        once = runner.run((), (Event(act, Update(REQUIREMENT)),))
+        twice = runner.run((), (Event(act, Update(REQUIREMENT)), Event(2 * act + 1, Update(REQUIREMENT))))
+    acts = [[entry.outcome for entry in history.entries if type(entry) is Act] for history in (once, twice)]
+    assert acts == [["precondition-failed", "done"], ["precondition-failed", "precondition-failed"]]
+    assert [judge(history).outcome for history in (once, twice)] == ["completed", "halted-changed"]
+
+
+def test_an_idempotency_key_keeps_out_duplicates_and_nothing_else() -> None:
+    report = checked("idempotency-key", fail_on=["duplicate-act"])
+    assert smallest(report) == [("stale-act", (Event(4, Update(REQUIREMENT)),))]
+    assert report.counts["duplicates"] == 0
+
+
+def test_a_lost_reply_is_asked_for_again_under_the_same_key() -> None:
+    with Runner(ALL["idempotency-key"]) as runner:
+        history = runner.run((), (Event(4, ToolFault("deliver", "lost-reply")),))
+    acts = [entry for entry in history.entries if type(entry) is Act]
+    assert [(act.outcome, act.effect) for act in acts] == [("lost-reply", True), ("repeated", False)]
+    assert len({act.idempotency_key for act in acts}) == 1
+
+
 @pytest.mark.parametrize("depth", [1, 2, 4, 8])
 @pytest.mark.parametrize("name", ["planfence", "central"])
 def test_a_right_fence_holds_at_every_depth(name: str, depth: int) -> None:
@@ -128,7 +162,14 @@ def test_planfence_holds_in_worlds_of_other_sizes(keys: int, declared: int, owne
 def test_the_other_families_have_the_same_verdicts(family: Any) -> None:
     scenario = world(family=family)
     verdicts = {name: checked(name, scenario=scenario, max_events=1).verdict for name in ALL}
-    assert verdicts == {"planfence": "held", "central": "held", "direct-parents": "violated", "fresh-read": "violated"}
+    assert verdicts == {
+        "planfence": "held",
+        "central": "held",
+        "direct-parents": "violated",
+        "fresh-read": "violated",
+        "if-match": "held",
+        "idempotency-key": "violated",
+    }
 
 
 def test_a_dropped_declaration_is_counted_and_blamed_on_nobody() -> None:

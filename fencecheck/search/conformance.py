@@ -1,0 +1,327 @@
+"""Is an adapter what a search takes it for? Each way in which it is not, with what to do.
+
+A wrong adapter gives a verdict that means nothing: it acts past the ports, so that nothing lands; its mark is void; its hook never fires. This
+runs the few episodes that show such things. Whether the system behind it is right is not asked here: that is what `check` is for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from difflib import get_close_matches
+from itertools import product
+
+from fencecheck.errors import BadInput, FencecheckError, Nondeterministic
+from fencecheck.history import Declared, Derive, History, Validated, labelled
+from fencecheck.interleaving import Deliver, Event, MissingParent, Outage, Replan, Restart, ToolFault, Update, What
+from fencecheck.judge import judge
+from fencecheck.model import Scenario
+from fencecheck.run.adapter import OPTIONAL, AgentSystem, name_of
+from fencecheck.run.faults import EpisodeOver, Fault, Restarted
+from fencecheck.run.raised import place
+from fencecheck.run.simulate import Runner, SystemLike
+from fencecheck.search.marks import void_marks
+from fencecheck.search.preflight import preflight, refuse_inaction, still_the_same
+from fencecheck.search.problem import Problem
+from fencecheck.search.spies import Notes, listening, watched
+
+MOST_POINTS = 40
+"""Before so many points, from the first on, each event is tried alone."""
+_WEAK = (int, float, bool, type(None))
+_SHOWN_VERSIONS = 4
+
+
+def check_adapter(system: SystemLike, *, scenario: Scenario | None = None, fresh_process: bool = True) -> None:
+    """Says all that is wrong with an adapter: one call for a test of its own, `def test_adapter(): check_adapter(MySystem)`.
+
+    Args:
+        system: an adapter class, or a function that makes an adapter.
+        scenario: the world, for a system that takes a generated one.
+        fresh_process: whether to compare with a run in a fresh process too.
+
+    Raises:
+        AssertionError: something is wrong, with every problem and its fix.
+    """
+    found = problems(system, scenario=scenario, fresh_process=fresh_process)
+    if found:
+        raise AssertionError("\n".join(told(name_of(system), found)))
+
+
+def told(name: str, found: list[Problem]) -> list[str]:
+    """The problems as lines of text."""
+    if not found:
+        return [f"{name}: nothing is wrong with the adapter"]
+    count = f"{len(found)} problem{'s' if len(found) > 1 else ''}"
+    return [f"{name}: {count} in the adapter", *(line for problem in found for line in str(problem).splitlines())]
+
+
+def problems(system: SystemLike, *, scenario: Scenario | None = None, fresh_process: bool = True) -> list[Problem]:
+    """All that is wrong with an adapter. Arguments as for `check_adapter`."""
+    try:
+        Runner(system, scenario).close()
+    except FencecheckError as error:
+        return [_of_error(error)]
+    found = _Found(system, scenario)
+    try:
+        with Runner(system, scenario) as runner:
+            preflight(runner, fresh_process=fresh_process)
+    except FencecheckError as error:
+        found.add(_of_error(error))
+    found.look()
+    return list(found.problems.values())
+
+
+def _of_error(error: FencecheckError) -> Problem:
+    """What the runner or the preflight said, as a problem: its sentence ends with what to do."""
+    text = str(error)
+    code = next((code for part, code in _SENTENCES.items() if part in text), None)
+    if code is None:
+        code = "nondeterminism" if isinstance(error, Nondeterministic) else "unusable" if isinstance(error, BadInput) else "fails"
+    message, _, fix = text.rpartition(": ")
+    if not message or code in _FIXES:
+        message, fix = text, _FIXES[code]
+    return Problem(code, message, fix)
+
+
+_SENTENCES = {
+    "leaks state from one episode": "state-leak",
+    "changes its scenario while it runs": "state-leak",
+    "never acts, even without any event": "never-acts",
+    "crashes before it acts": "never-acts",
+    "the id of an earlier version with another value": "publish",
+    "commit the version, and let both return its id": "publish",
+    "return the id of the version that it committed": "publish",
+    "did not answer with the current version": "past-the-world",
+    "shows no version of": "past-the-world",
+    "but not publish()": "publish",
+    "but not true_head()": "publish",
+}
+"""What a sentence of the runner says, to the code of the problem."""
+_FIXES = {
+    "nondeterminism": "take clocks, chance and the order of sets out of run(), or seed them in setup()",
+    "unusable": "write the class as this says; nothing else was looked at",
+    "fails": "correct the adapter where this says",
+}
+
+
+class _Found:
+    """The search for problems."""
+
+    def __init__(self, system: SystemLike, scenario: Scenario | None) -> None:
+        self.system, self.scenario, self.notes = system, scenario, Notes()
+        self.problems: dict[tuple[str, str], Problem] = {}
+        self.histories: list[History] = []
+
+    def add(self, *found: Problem) -> None:
+        for problem in found:
+            same_code = any(code == problem.code for code, _ in self.problems)
+            if not (same_code and problem.code in ("state-leak", "nondeterminism", "never-acts")):
+                self.problems.setdefault((problem.code, problem.message), problem)
+
+    def look(self) -> None:
+        """Runs the episodes, and looks at what they show."""
+        with Runner(watched(self.system, self.notes), self.scenario) as runner:
+            self.add(*_misnamed(runner))
+            try:
+                with listening(self.notes):
+                    first = runner.run()
+                refuse_inaction(runner, first)
+            except FencecheckError as error:
+                self.add(_of_error(error), *self._past())
+                return
+            self.histories.append(first)
+            self.add(*self._past(), *_values(first), *void_marks(first), *_no_evidence(first))
+            self._events(runner, first)
+            self.add(*self._declared(), *self._hooks(runner))
+            try:
+                still_the_same(runner, first)
+            except FencecheckError as error:
+                self.add(_of_error(error))
+
+    def _past(self) -> Iterator[Problem]:
+        notes = self.notes
+        for function, where in notes.past.items():
+            yield Problem(
+                "past-the-port",
+                f"{function}() is what a port calls, and {where} calls it past any port, where no event lands and no fault is injected",
+                "call it through the port there too, with via=, or hand the system a client of kit.wrap()",
+            )
+        for where, port in notes.discarded.items():
+            yield Problem(
+                "discarded-answer",
+                f"{where} throws away what kit.{port}(via=...) returned, so that what the system goes by is read elsewhere",
+                f"go on with what kit.{port}() returns, which is what via= returned, and do not read it a second time",
+            )
+        if notes.in_setup:
+            yield Problem(
+                "port-in-setup",
+                f"setup() calls {_ports(notes.in_setup)}, though no episode has begun that anything could land in",
+                "call ports in run()",
+            )
+        for hook in ("true_head", "versions_in", "version_of"):
+            if hook in notes.asked:
+                why = "can be faulted, and is no more than the owner's answer" if hook == "true_head" else "is a call of its own"
+                yield Problem(
+                    f"{hook.replace('_', '-')}-by-port",
+                    f"{hook}() calls {_ports(notes.asked[hook])}, which {why}",
+                    f"let {hook}() look into the store itself, past all ports",
+                )
+
+    # -- one event at a time -----------------------------------------------------------------------------------------
+
+    def _events(self, runner: Runner, first: History) -> None:
+        stuck: dict[str, None] = {}
+        halts: dict[type, list[tuple[BaseException, What]]] = {}
+        for event in _single(runner, min(len(labelled(first)), MOST_POINTS)):
+            before = len(self.notes.raised)
+            try:
+                history = runner.run((), event)
+            except FencecheckError as error:
+                self.add(_of_error(error))
+                continue
+            self.histories.append(history)
+            ended = history.ended
+            if ended.how == "crashed":
+                for raised, on_purpose in self.notes.raised[before:]:
+                    if _meant_to_halt(runner, raised, on_purpose):
+                        halts.setdefault(Fault if isinstance(raised, Fault) else type(raised), []).append((raised, event[-1].what))
+            elif ended.how == "stuck" and "with no timeout" in ended.detail:
+                stuck.setdefault(ended.detail)
+        self.add(*(_no_halt(kind, raised) for kind, raised in halts.items()))
+        for detail in stuck:
+            self.add(
+                Problem("no-timeout", f"run() waits for {detail.removeprefix('waits for ')}", "pass timeout=SECONDS, as a client has one")
+            )
+
+    def _declared(self) -> Iterator[Problem]:
+        entries = [entry for history in self.histories for entry in history.entries]
+        if any(type(entry) is Validated for entry in entries) and not any(type(entry) is Declared for entry in entries):
+            yield Problem(
+                "undeclared",
+                "run() validates, and never asks kit.declared(action), so that dropped declarations have no effect on what it validates",
+                "validate the keys that kit.declared(action) returns, right before the act",
+            )
+
+    def _hooks(self, runner: Runner) -> Iterator[Problem]:
+        for hook in OPTIONAL:
+            if not callable(getattr(runner._probe, hook, None)) or hook in ("open", "shutdown", "publish", "true_head"):
+                continue
+            if not self.notes.hooks.get(hook):
+                yield Problem(
+                    "silent-hook", f"{hook}() is defined, and was never called{_WHY_SILENT.get(hook, '')}", _SILENT.get(hook, _LEAVE_OUT)
+                )
+        derives = any(type(entry) is Derive and not entry.in_event for history in self.histories for entry in history.entries)
+        replanned = [history for history in self.histories if any(isinstance(event.what, Replan) for event in history.fired)]
+        if (
+            replanned
+            and derives
+            and not any(type(entry) is Derive and entry.in_event for history in replanned for entry in history.entries)
+        ):
+            yield Problem(
+                "silent-hook",
+                "replan() derives no plan, so that nothing shows what it planned",
+                "let replan() read and call kit.derive() as run() does, and put the plan where run() looks for it",
+            )
+
+
+_LEAVE_OUT = "see that what it is for can happen in the scenario, or leave it out"
+_WHY_SILENT = {
+    "replan": ": no Replan event of the scenario's tasks fired",
+    "restart": ": no agent of the scenario makes a port call",
+    "deliver": ": no Deliver event changed what an agent remembers",
+    "lose": ": no record could be taken away",
+    "version_of": ": no port call with via= recognises an answer",
+    "versions_in": ": no act reached it",
+}
+_SILENT = {
+    "restart": "name the agents that run in Scenario(agents=[...]), as kit.agent() does",
+    "replan": "name what can be planned anew in Scenario(tasks=[...])",
+}
+
+
+def _ports(names: set[str]) -> str:
+    return " and ".join(f"kit.{name}()" for name in sorted(names))
+
+
+def _single(runner: Runner, points: int) -> Iterator[tuple[Event, ...]]:
+    """Each event alone before each point, and those that need another before them."""
+    scenario, kinds = runner.scenario, runner.kinds
+    whats: list[tuple[What, ...]] = []
+    if "update" in kinds:
+        whats += [(Update(key, how),) for key in scenario.keys for how in ("fresh", "removed")]
+    if "deliver" in kinds:
+        whats += [(Update(key), Deliver(key)) for key in scenario.keys]
+    whats += [(Outage(owner, how),) for owner in scenario.owners for how in ("refuse", "hang")]
+    whats += [(MissingParent(0),), *((MissingParent(key),) for key in scenario.keys)]
+    whats += [(ToolFault(action.tool, how),) for action in scenario.actions for how in ("refuse", "lost-reply", "precondition-failed")]
+    whats += [(Replan(task),) for task in scenario.tasks if "replan" in kinds]
+    whats += [(Restart(agent),) for agent in scenario.agents if "restart" in kinds]
+    for what, at in product(whats, range(points)):
+        yield tuple(Event(at, one) for one in what)
+
+
+def _meant_to_halt(runner: Runner, error: BaseException, on_purpose: bool) -> bool:
+    """Whether an exception that left `run` looks as if it meant to halt, and is not named as one; else it is a bug, which is the system's."""
+    if isinstance(error, (EpisodeOver, Restarted, FencecheckError, *runner._probe.halt_exceptions)):
+        return False
+    return isinstance(error, Fault) or on_purpose or type(error).__module__ != "builtins"
+
+
+def _no_halt(kind: type, raised: list[tuple[BaseException, What]]) -> Problem:
+    """Says so of all exceptions of one kind."""
+    error, what = raised[0]
+    how = f"{type(what).__name__}({getattr(what, 'how', '')})".replace("()", "")
+    at = place(error)
+    names = list(dict.fromkeys(type(one).__name__ for one, _ in raised))
+    fix = f"name it: halt_exceptions = ({kind.__name__},)"
+    if kind is Fault:
+        fix = "name fencecheck.faults.Fault in halt_exceptions, or map it in fault_exceptions to what the system's own client raises"
+    return Problem(
+        "unnamed-halt",
+        f"run() is left by {' and '.join(names)}, first after {how}{f' ({at})' if at else ''}, which halt_exceptions does not name, so that it "
+        "counts as a crash",
+        f"if it means to halt, {fix}",
+    )
+
+
+# -- what one history shows ------------------------------------------------------------------------------------------------------------
+
+
+def _values(history: History) -> Iterator[Problem]:
+    """Values that do not tell versions apart, where nothing else says what went out was made from."""
+    scenario = history.scenario
+    by_value = {effect.action for effect in history.effects if effect.plan is None and effect.basis is None and effect.versions is None}
+    keys = [key for action in scenario.actions if action.name in by_value for key in (action.depends_on or scenario.keys)]
+    for key in dict.fromkeys(keys):
+        values = [scenario.value_of(key, number) for number in range(1, max(len(scenario.values.get(key, ())), _SHOWN_VERSIONS) + 1)]
+        twice = next((value for i, value in enumerate(values) if any(value == other for other in values[:i])), None)
+        fix = "list other values, one for each version, pass plan= or basis= to kit.act, or define versions_in(args)"
+        if twice is not None:
+            yield Problem("values", f"{twice!r} is the value of two versions of {key!r}, so that an act that carries it names neither", fix)
+        elif all(type(value) in _WEAK for value in values):
+            yield Problem("values", f"the values of {key!r} are such as {values[0]!r}, which can be among arguments by chance", fix)
+
+
+def _no_evidence(history: History) -> Iterator[Problem]:
+    for finding in judge(history).findings:
+        if finding.code == "no-evidence":
+            yield Problem("no-evidence", finding.message.rstrip("."), "pass plan= or basis= to kit.act, or arguments that carry the values")
+
+
+def _misnamed(runner: Runner) -> Iterator[Problem]:
+    """Methods that look like hooks, and are called by nobody."""
+    known = {*OPTIONAL, "setup", "run", "teardown"}
+    folded: dict[str, str] = {name.replace("_", ""): name for name in known}
+    for name, value in _members(type(runner._probe)):
+        if name in known or name.startswith("_") or not callable(value):
+            continue
+        plain = name.lower().replace("_", "").removeprefix("on")
+        near = folded.get(plain) or next((folded[close] for close in get_close_matches(plain, folded, 1, cutoff=0.85)), None)
+        if near is not None and not callable(getattr(runner._probe, near, None) if near in OPTIONAL else None):
+            yield Problem("misnamed-hook", f"{name}() looks like the hook {near}(), and fencecheck never calls it", f"name it {near}")
+
+
+def _members(kind: type) -> Iterator[tuple[str, object]]:
+    for base in kind.__mro__:
+        if base in (AgentSystem, object):
+            continue
+        yield from vars(base).items()

@@ -1,0 +1,184 @@
+"""`fencecheck init`: what it writes for each framework runs at once, fails in the way that it says, and holds once that is put right."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+from fencecheck.report import starter
+
+from .made import fencecheck, sentence
+
+ROOT = Path(__file__).parents[2]
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+STARTERS = starter.starters()
+WORKFLOW = Path(".github/workflows/fencecheck.yml")
+
+
+def run(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
+    """`python -m ...` in that folder, as a person would."""
+    return subprocess.run([sys.executable, "-m", *command], cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, check=False)
+
+
+def mend(folder: Path, name: str) -> None:
+    """Does what the advice says."""
+    for change in STARTERS[name].mend:
+        path = folder / change.file
+        text = path.read_text("utf-8")
+        assert text.count(change.replace) == 1, f"{name}: {change.replace!r} is not in {change.file} exactly once"
+        path.write_text(text.replace(change.replace, change.by), "utf-8")
+
+
+@pytest.mark.parametrize("name", STARTERS)
+def test_what_is_written_is_violated_as_it_says_and_holds_once_mended(name: str, tmp_path: Path) -> None:
+    kind = STARTERS[name]
+    written = fencecheck("init", tmp_path, "--framework", name)
+    assert written.exit_code == 0, written.output
+    lines = written.stdout.splitlines()
+    assert lines[-2:] == [
+        f"now: fencecheck check {tmp_path / 'fencecheck_adapter.py'}:{kind.system}",
+        f"it is violated; to make it hold, {kind.advice}",
+    ]
+    system = f"fencecheck_adapter.py:{kind.system}"
+    broken = run(tmp_path, "fencecheck", "check", system, "--max-events", "1")
+    assert broken.returncode == 1, broken.stdout + broken.stderr
+    assert broken.stdout.splitlines()[0] == f"{kind.system} · violated · stale-act at at-validation"
+    assert "  smallest interleaving: 1 event\n" in broken.stdout
+    adapter = run(tmp_path, "fencecheck", "check-adapter", system)
+    assert (adapter.returncode, adapter.stdout) == (0, f"{kind.system}: nothing is wrong with the adapter\n"), adapter.stderr
+    mend(tmp_path, name)
+    mended = run(tmp_path, "fencecheck", "check", system, "--max-events", "1")
+    assert mended.returncode == 0, mended.stdout + mended.stderr
+    assert mended.stdout.startswith(f"{kind.system} · held · ")
+
+
+def test_the_test_that_it_writes_fails_and_passes_alike(tmp_path: Path) -> None:
+    assert fencecheck("init", tmp_path).exit_code == 0
+    broken = run(tmp_path, "pytest", "-q", "-p", "no:cacheprovider")
+    assert broken.returncode == 1, broken.stdout + broken.stderr
+    assert "2 failed, 1 passed" in broken.stdout
+    mend(tmp_path, "plain")
+    fixed = run(tmp_path, "pytest", "-q", "-p", "no:cacheprovider")
+    assert fixed.returncode == 0, fixed.stdout + fixed.stderr
+
+
+@pytest.mark.parametrize("name", STARTERS)
+def test_what_is_written_says_all_that_is_to_be_said(name: str, tmp_path: Path) -> None:
+    assert fencecheck("init", tmp_path, "--framework", name).exit_code == 0
+    for path in tmp_path.rglob("*"):
+        if path.is_file():
+            text = path.read_text("utf-8")
+            assert "@SYSTEM@" not in text
+            assert not any(mark in text for mark in ("@ADVICE@", "@SNAKE@", "@EXTRAS@", "@FOLDER@")), path
+    code = "".join(path.read_text("utf-8") for path in tmp_path.glob("*.py"))
+    assert "the mistake: " in code.lower()
+    assert "The fix: " in code
+
+
+@pytest.mark.parametrize("name", STARTERS)
+def test_each_extra_is_one_that_the_package_has(name: str) -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
+    kind = STARTERS[name]
+    assert bool(kind.extra) == bool(kind.imports)
+    assert not kind.extra or kind.extra in extras
+
+
+# -- the workflow ----------------------------------------------------------------------------------------------------------------------
+
+
+def test_the_workflow_runs_what_was_written(tmp_path: Path) -> None:
+    assert fencecheck("init", tmp_path).exit_code == 0
+    text = (tmp_path / WORKFLOW).read_text("utf-8")
+    job = yaml.safe_load(text)["jobs"]["fencecheck"]
+    assert job["defaults"] == {"run": {"working-directory": "."}}
+    commands = [step["run"] for step in job["steps"] if "run" in step]
+    assert commands[:4] == [
+        "pip install 'fencecheck[pytest]'",
+        "fencecheck check-adapter fencecheck_adapter.py:OrderAgent",
+        "fencecheck check fencecheck_adapter.py:OrderAgent --save fencecheck-cases --json fencecheck.json",
+        "pytest",
+    ]
+    actions = [step["uses"] for step in job["steps"] if "uses" in step]
+    assert actions
+    assert all(action.startswith("actions/") and action.rpartition("@v")[2].isdigit() for action in actions)
+    assert "http" not in text
+
+
+def test_each_command_of_the_workflow_is_one(tmp_path: Path) -> None:
+    """As far as its options go: a directory in which nothing is found is all that can be wrong with it."""
+    assert fencecheck("init", tmp_path).exit_code == 0
+    job = yaml.safe_load((tmp_path / WORKFLOW).read_text("utf-8"))["jobs"]["fencecheck"]
+    commands = [step["run"].split() for step in job["steps"] if step.get("run", "").startswith("fencecheck ")]
+    assert len(commands) == 3
+    for command in commands:
+        arguments = [str(tmp_path / "gone.py:OrderAgent") if ".py:" in word else word for word in command[1:]]
+        assert sentence(*arguments).startswith("there is no file ")
+
+
+def test_in_a_repository_it_lies_at_the_top_and_runs_in_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "services").mkdir()
+    monkeypatch.chdir(tmp_path / "services")
+    result = fencecheck("init", "orders")
+    assert result.stdout.splitlines()[:4] == [
+        "wrote orders/fencecheck_adapter.py",
+        "wrote orders/test_fencecheck_adapter.py",
+        "wrote ../.github/workflows/fencecheck.yml",
+        "now: fencecheck check orders/fencecheck_adapter.py:OrderAgent",
+    ]
+    job = yaml.safe_load((tmp_path / WORKFLOW).read_text("utf-8"))["jobs"]["fencecheck"]
+    assert job["defaults"] == {"run": {"working-directory": "services/orders"}}
+
+
+def test_a_workflow_that_is_there_already_stays_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / WORKFLOW).parent.mkdir(parents=True)
+    (tmp_path / WORKFLOW).write_text("mine")
+    assert f"left {tmp_path / WORKFLOW} as it is: add the new adapter to it\n" in fencecheck("init", tmp_path).stdout
+    assert (tmp_path / WORKFLOW).read_text() == "mine"
+
+
+# -- mistakes --------------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["fencecheck_adapter.py", "test_fencecheck_adapter.py"])
+def test_it_overwrites_nothing(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text("mine")
+    assert sentence("init", tmp_path) == f"{tmp_path / name} is there already and is not overwritten: remove it, or name another directory"
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+    assert (tmp_path / name).read_text() == "mine"
+
+
+def test_where_nothing_can_be_written(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    assert sentence("init", tmp_path / "file").endswith("cannot be written (file exists): name a directory that can be written")
+
+
+def test_a_framework_that_there_is_not(tmp_path: Path) -> None:
+    known = ", ".join(STARTERS)
+    assert sentence("init", tmp_path, "--framework", "own_stor") == (
+        f"there is no framework 'own_stor': did you mean own-store? Else it is one of {known}"
+    )
+    assert sentence("init", tmp_path, "--framework", "zz") == f"there is no framework 'zz': it is one of {known}"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_extra_that_is_not_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    needs = starter.Starter("", 9, "Agent", "", [], extra="trio", imports=["trio", "no_such_module.of_it"])
+    monkeypatch.setattr(starter, "starters", lambda: {"sails": needs})
+    assert sentence("init", tmp_path, "--framework", "sails") == (
+        "--framework sails needs no_such_module.of_it, which is not installed: pip install 'fencecheck[trio]'"
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_frameworks_are_listed(tmp_path: Path) -> None:
+    lines = fencecheck("init", tmp_path, "--list").stdout.splitlines()
+    assert [line.split()[0] for line in lines] == list(STARTERS)
+    assert lines[0] == "  plain           three plain functions: plan, validate, act"
+    assert list(tmp_path.iterdir()) == []

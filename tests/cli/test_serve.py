@@ -1,0 +1,142 @@
+"""`fencecheck serve`: a service for somebody who develops an agent."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.curl import carried_out
+
+from .made import NAIVE, sentence
+
+ROOT = Path(__file__).parents[2]
+KEY = "order/42/requirement"
+
+
+class Served:
+    """A running `fencecheck serve`."""
+
+    def __init__(self, folder: Path, *arguments: str) -> None:
+        command = [sys.executable, "-u", "-m", "fencecheck", "serve", *arguments]
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        self.process = subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        assert self.process.stdout is not None
+        self.said: list[str] = []
+        for line in self.process.stdout:
+            self.said.append(line.rstrip())
+            if "/reset" in line:  # the last line of the introduction
+                break
+        self.base, token = self.said[0].split()[-1], self.said[1].split()[-1]
+        headers = {"authorization": f"Bearer {token}", "fencecheck-timeout": "5"}
+        self.http = httpx.Client(base_url=self.base, headers=headers, timeout=60, trust_env=False)
+
+    def post(self, path: str, body: Any = None) -> httpx.Response:
+        """A POST to the service itself."""
+        return self.http.post(self.base.partition("/episodes")[0] + path, json=body)
+
+    def ended(self) -> tuple[int, str]:
+        """Interrupts it: its exit status, and what it said of errors."""
+        self.process.send_signal(signal.SIGINT)
+        _, err = self.process.communicate(timeout=60)
+        return self.process.returncode, err
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    made = Served(tmp_path_factory.mktemp("served"), "--token", "t0ken")
+    yield made
+    assert made.ended() == (130, "fencecheck: interrupted\n")
+
+
+def test_it_says_where_and_how(served: Served) -> None:
+    assert re.fullmatch(r"base URL  http://127\.0\.0\.1:\d+/episodes/current", served.said[0])
+    assert served.said[1] == "token     t0ken"
+    assert served.said[2].startswith(f"keys      {KEY}, ")
+    assert served.said[3] == f"actions   deliver (depends on {KEY}, order/42/window)"
+
+
+def test_each_command_that_it_shows_is_answered(served: Served) -> None:
+    commands = [line.strip() for line in served.said if line.startswith("  curl ")]
+    assert len(commands) == 14
+    answers = [carried_out(command).status_code for command in commands[:-1]]
+    # the write has committed a new version, so the condition of the tool call does not hold any more
+    assert answers == [200, 200, 200, 201, 200, 200, 200, 204, 204, 204, 204, 412, 202]
+    served.post("/reset")
+
+
+def test_an_event_lands_before_the_next_call_and_a_reset_says_what_was_found(served: Served) -> None:
+    order = served.http.get(f"/keys/{KEY}").json()
+    window = served.http.get("/keys/order/42/window").json()
+    plan = served.http.post("/records", json={"value": {"to": order["value"]}, "parents": [order["id"], window["id"]]}).json()
+    assert served.post("/events", {"type": "update", "key": KEY}).status_code == 202
+    assert served.http.post("/actions/deliver", json={"args": plan["value"], "plan": plan["id"]}).status_code == 200
+    found = served.post("/reset").json()
+    assert (found["outcome"], found["effects"], found["fired"]) == ("completed", 1, ["update"])
+    assert [finding["code"] for finding in found["findings"]] == ["stale-act"]
+    assert served.http.get(f"/keys/{KEY}").json()["id"] == f"{KEY}@1"
+
+
+def test_an_outage_lasts_until_it_is_over(served: Served) -> None:
+    served.post("/events", {"type": "outage", "owner": "orders", "how": "malformed"})
+    assert "etag" not in served.http.get(f"/keys/{KEY}").headers
+    served.post("/events", {"type": "restore", "owner": "orders"})
+    assert served.http.get(f"/keys/{KEY}").json()["key"] == KEY
+    served.post("/reset")
+
+
+@pytest.mark.parametrize("body", [{"type": "flood"}, {"type": "update"}, {"type": "outage", "owner": "orders", "how": "sulk"}, [], None])
+def test_what_is_no_event_is_a_bad_request(served: Served, body: Any) -> None:
+    assert served.post("/events", body).status_code == 400
+
+
+def test_what_it_cannot_do_it_says_and_goes_on(served: Served) -> None:
+    refused = served.http.post("/actions/deliverr", json={})
+    assert refused.status_code == 400
+    assert "which its scenario does not list" in refused.json()["detail"]
+    assert served.http.get(f"/keys/{KEY}").status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/events", "/reset"])
+def test_nobody_without_the_token_says_what_happens(served: Served, path: str) -> None:
+    url = served.base.partition("/episodes")[0] + path
+    assert httpx.post(url, json={"type": "update", "key": KEY}, trust_env=False).status_code == 401
+
+
+def test_the_scenario_of_a_system_and_a_token_that_nobody_can_guess(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(NAIVE)
+    served = Served(tmp_path, "mine.py:Naive", "--refusal", "503")
+    assert len(served.said[1].split()[-1]) > 30
+    assert served.said[2:4] == ["keys      order/1", "actions   ship (depends on order/1)"]
+    served.post("/events", {"type": "outage", "owner": "orders"})
+    assert served.http.get("/keys/order/1").status_code == 503
+    assert served.ended() == (130, "fencecheck: interrupted\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--host", "no.such.host.invalid"], "the service cannot listen at no.such.host.invalid:0: "),
+        (["--token", ""], "--token must be a text without blanks at its ends"),
+        (["--token", "two\nlines"], "--token must be a text without blanks at its ends"),
+        (["no_such.py:System"], "there is no file 'no_such.py'"),
+        (["--keys", "0"], "--keys must be"),
+    ],
+)
+def test_bad_input_is_one_sentence(arguments: list[str], said: str) -> None:
+    assert sentence("serve", *arguments).startswith(said)
+
+
+def test_a_port_that_is_taken_is_one_sentence() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert f"cannot listen at 127.0.0.1:{port}: " in sentence("serve", "--port", port)

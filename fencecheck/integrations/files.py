@@ -200,7 +200,7 @@ class FileSystem(AgentSystem):
             self._known[key] = id  # nobody else wrote it
         return id
 
-    def change(self, key: str, how: str, value: Any) -> str | None:
+    def publish_how(self, key: str, how: str, value: Any) -> str | None:
         """Somebody changes the file in one of the ways of `HOWS`. Nothing that is not there can be changed so."""
         if not os.path.isfile(self._paths[key]):
             return None

@@ -85,9 +85,11 @@ class Runner:
         self.own_order = self._probe.own_order
         self.scenario = _concrete(own or scenario or _default_world())
         self.own_store = has_own_store(self._probe)
-        if self.scenario.update_hows and not (self.own_store and callable(getattr(self._probe, "change", None))):
+        if self.scenario.update_hows and not (self.own_store and callable(getattr(self._probe, "publish_how", None))):
             hows = ", ".join(self.scenario.update_hows)
-            raise BadInput(f"{self.name}: its scenario has update_hows ({hows}): define publish(), true_head() and change(key, how, value)")
+            raise BadInput(
+                f"{self.name}: its scenario has update_hows ({hows}): define publish(), true_head() and publish_how(key, how, value)"
+            )
         self.missing = missing_hooks(self._probe)
         self.kinds = tuple(kind for kind in KINDS if kind not in self.missing)
         self.drops = True

@@ -32,13 +32,15 @@ _ATTRIBUTES: dict[str, Callable[[Any], bool]] = {
     "runtime": lambda value: isinstance(value, str),
     "halt_exceptions": _is_exceptions,
     "fault_exceptions": lambda value: isinstance(value, Mapping),
+    "cannot_happen": lambda value: isinstance(value, Mapping),
+    "tools_can_halt": lambda value: type(value) is bool,
     "max_points": lambda value: type(value) is int,
     "timeout_s": lambda value: type(value) in (int, float),
 }
 """What may stand in each attribute."""
 _HOOKS = {
-    "setup": 1, "run": 0, "teardown": 0, "open": 0, "shutdown": 0, "publish": 2, "true_head": 1, "remove": 1, "deliver": 2, "replan": 1,
-    "restart": 0, "lose": 1, "versions_in": 1, "version_of": 2,
+    "setup": 1, "run": 0, "teardown": 0, "open": 0, "shutdown": 0, "publish": 2, "publish_how": 3, "true_head": 1, "remove": 1,
+    "deliver": 2, "replan": 1, "restart": 0, "lose": 1, "versions_in": 1, "version_of": 2,
 }  # fmt: skip
 """How many arguments each hook is called with."""
 

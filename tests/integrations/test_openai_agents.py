@@ -18,7 +18,6 @@ from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessa
 from fencecheck import Action, Event, Interleaving, Kit, Outage, Scenario, ToolFault, Update, simulate
 from fencecheck.errors import BadInput
 from fencecheck.faults import Fault
-from fencecheck.fence import Halt
 from fencecheck.history import History, labelled
 from fencecheck.integrations.openai_agents import Fence, FenceHalt, OpenAIAgentsSystem
 from fencecheck.integrations.tool_fence import ASK_AGAIN
@@ -61,10 +60,7 @@ class Shop(OpenAIAgentsSystem):
     """An agent with a store, a tool that reads it and one that acts, of which the tests change what they are about."""
 
     scenario = Scenario({"orders": [ADDRESS]}, [Action("ship", [ADDRESS])], values={ADDRESS: ["Tokyo", "Osaka", "Nagoya"]})
-    halt_exceptions = (Halt, Fault)
-    reads = {"get_order": lambda args: f"order/{args['order']}/address"}
-    acts = ["ship"]
-    patience_s = 5.0
+    reads = {"get_order": "order/{order}/address"}
     fenced = False
     approval: Any = True
     on_failure: dict[str, Any] = {}

@@ -62,10 +62,7 @@ class Shop(PydanticAISystem):
     """An agent with a store, a tool that reads it and one that acts, of which the tests change what they are about."""
 
     scenario = Scenario({"orders": [ADDRESS]}, [Action("ship", [ADDRESS])], values={ADDRESS: ["Tokyo", "Osaka", "Nagoya"]})
-    halt_exceptions = (Halt, Fault)
-    reads = {"get_order": lambda args: f"order/{args['order']}/address"}
-    acts = ["ship"]
-    patience_s = 5.0
+    reads = {"get_order": "order/{order}/address"}
     fenced = False
 
     def setup(self, kit: Kit) -> None:
@@ -213,7 +210,7 @@ def test_a_tool_that_is_not_named_is_a_point_and_one_with_several_keys_reads_eac
             agent.model = FunctionModel(model)
             return agent
 
-    assert labels(run(Two)[0]) == ["point weather", f"read {ADDRESS}", "read note", "derive derived", "pause approval", "act ship"]
+    assert labels(run(Two)[0]) == ["point tool weather", f"read {ADDRESS}", "read note", "derive derived", "pause approval", "act ship"]
 
 
 # -- approvals --------------------------------------------------------------------------------------------------------
@@ -420,7 +417,7 @@ def test_clients_can_be_the_ports_where_the_check_is_in_the_tool() -> None:
 
     history, _ = run(InTheTool)
     read = f"read {ADDRESS}"
-    assert labels(history) == ["point get_order", read, "pause approval", "point ship", read, "act ship"]
+    assert labels(history) == ["point tool get_order", read, "pause approval", "point tool ship", read, "act ship"]
     assert not codes(history)
     assert not run(InTheTool, Event(4, Update(ADDRESS)))[0].effects
     raced, _ = run(InTheTool, Event(5, Update(ADDRESS)))

@@ -294,7 +294,7 @@ class Session:
         plan, basis, expect, idempotency_key = (told.pop(name, None) for name in EVIDENCE)
         if told:
             raise BadInput(f"evidence= of the MCP session says {next(iter(told))!r}: it may say {', '.join(EVIDENCE)}")
-        steps = tools.call(kit._landing, agent, action, sent, plan, basis, expect, idempotency_key, send)
+        steps = tools.call(kit._landing, agent, action, sent, (plan, basis, expect, idempotency_key), send)
         return await kit.aio._drive(steps)  # type: ignore[no-any-return]
 
     def _repeated(self, action: str, sent: Mapping[str, Any]) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import shlex
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -59,9 +61,13 @@ def matches(shown: str, printed: str) -> bool:
     return re.fullmatch(pattern, "\n".join(" ".join(line.split()) for line in printed.rstrip().splitlines()), re.DOTALL) is not None
 
 
-def inside(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Until the end of the test, imports are looked for in the folder too, and commands run there."""
-    monkeypatch.chdir(folder)
-    monkeypatch.syspath_prepend(str(folder))
-    for path in folder.glob("*.py"):
-        monkeypatch.delitem(sys.modules, path.stem, raising=False)
+@contextmanager
+def inside(page: Page, monkeypatch: pytest.MonkeyPatch) -> Iterator[Page]:
+    """Until then imports are looked for in the page's folder too, and commands run there; no module of it is left."""
+    monkeypatch.chdir(page.folder)
+    monkeypatch.syspath_prepend(str(page.folder))
+    for name in page.modules:
+        sys.modules.pop(name, None)
+    yield page
+    for name in page.modules:
+        sys.modules.pop(name, None)

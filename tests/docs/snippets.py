@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 import shlex
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -35,6 +33,7 @@ class Page:
             assert name is not None, f"a snippet without a file name in its first line: {text[:40]!r}"
             (folder / f"{name[1]}.py").write_text(text, "utf-8")
             self.modules.append(name[1])
+            sys.modules.pop(name[1], None)  # of a page before this one
 
     def blocks(self, language: str) -> list[str]:
         return [text for found, text in BLOCK.findall(self.text) if found == language]
@@ -61,13 +60,7 @@ def matches(shown: str, printed: str) -> bool:
     return re.fullmatch(pattern, "\n".join(" ".join(line.split()) for line in printed.rstrip().splitlines()), re.DOTALL) is not None
 
 
-@contextmanager
-def inside(page: Page, monkeypatch: pytest.MonkeyPatch) -> Iterator[Page]:
-    """Until then imports are looked for in the page's folder too, and commands run there; no module of it is left."""
-    monkeypatch.chdir(page.folder)
-    monkeypatch.syspath_prepend(str(page.folder))
-    for name in page.modules:
-        sys.modules.pop(name, None)
-    yield page
-    for name in page.modules:
-        sys.modules.pop(name, None)
+def inside(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Until the end of the test imports are looked for in the folder too, and commands run there."""
+    monkeypatch.chdir(folder)
+    monkeypatch.syspath_prepend(str(folder))

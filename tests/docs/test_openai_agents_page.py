@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import runpy
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +17,9 @@ from .snippets import Page, inside
 
 
 @pytest.fixture
-def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Page]:
-    with inside(Page("docs/how-to/openai-agents.md", tmp_path), monkeypatch) as page:
-        yield page
+def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Page:
+    inside(tmp_path, monkeypatch)
+    return Page("docs/how-to/openai-agents.md", tmp_path)
 
 
 def test_every_command_prints_what_is_shown(page: Page) -> None:

@@ -11,7 +11,7 @@ import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 from fencecheck.errors import BadInput
 from fencecheck.fence.values import Halt
@@ -28,25 +28,15 @@ NOTHING = "There is nothing."
 """What a model is told of a fact that was removed."""
 
 
-class Call(Protocol):
-    """One call of a tool, as a model proposes it."""
-
-    @property
-    def tool(self) -> str:
-        """Name of the tool."""
-
-    @property
-    def args(self) -> Mapping[str, Any]:
-        """The arguments, as JSON values."""
-
-    @property
-    def id(self) -> str:
-        """Names this call and no other of the conversation."""
-
-
 @dataclass(frozen=True)
-class Proposed:
-    """A `Call`."""
+class Call:
+    """One call of a tool, as a model proposes it.
+
+    Args:
+        tool: name of the tool.
+        args: the arguments, as JSON values.
+        id: names this call and no other of the conversation.
+    """
 
     tool: str
     args: Mapping[str, Any]

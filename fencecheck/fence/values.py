@@ -12,7 +12,7 @@ class Record(Protocol):
 
     @property
     def id(self) -> str:
-        """Names this version and no other."""
+        """A text that names this version and no other, of whatever key: where rows are numbered for each key, the key is part of it."""
 
     @property
     def key(self) -> str | None:

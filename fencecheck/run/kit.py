@@ -7,6 +7,8 @@ concurrency needs none of ours. `kit.aio` has the same ports to await.
 from __future__ import annotations
 
 import itertools
+import sys
+import threading
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
@@ -19,6 +21,7 @@ from fencecheck.run import faults, tools, unknown
 from fencecheck.run.adapter import name_of
 from fencecheck.run.current import in_via
 from fencecheck.run.faults import MALFORMED, EpisodeOver, Restarted
+from fencecheck.run.lines import inside_run
 from fencecheck.run.recognise import version_in
 from fencecheck.run.world import World, handed_out
 
@@ -38,10 +41,18 @@ def inside_hook() -> bool:
 
 
 class _Closed:
-    """Stands for the landing once the episode is over: a late call, of a thread that was left running, reaches no other episode."""
+    """Stands for the landing once the episode is over: a late call, of a thread that was left running, reaches no other episode.
+
+    Such a thread is ended as Python ends threads quietly: nobody could do anything about a traceback.
+    """
 
     def __getattr__(self, name: str) -> Any:
-        raise EpisodeOver("the episode is over")
+        raise _over()
+
+
+def _over() -> BaseException:
+    late = threading.current_thread() is not threading.main_thread() and not inside_run(sys._getframe())
+    return SystemExit() if late else EpisodeOver("the episode is over")
 
 
 _CLOSED: Any = _Closed()
@@ -489,7 +500,7 @@ class Kit:
         finally:
             in_via(False)
         if self._landing is _CLOSED:
-            raise EpisodeOver("the episode is over")
+            raise _over()
         return answer
 
     def _wait_for_ever(self, waited_for: str) -> Generator[Any, Any, Any]:

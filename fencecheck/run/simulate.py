@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any, NamedTuple
@@ -145,7 +146,13 @@ class Runner:
 
     def __enter__(self) -> Runner:
         self._watchdog.start()
+        self._said_of_threads, threading.excepthook = threading.excepthook, self._of_thread
         return self
+
+    def _of_thread(self, args: threading.ExceptHookArgs) -> None:
+        """What ends a thread of the system's is printed, unless it is what ends or restarts the episode."""
+        if not issubclass(args.exc_type, EpisodeOver | Restarted):
+            self._said_of_threads(args)
 
     def __exit__(self, *exc: object) -> None:
         self.close()
@@ -158,6 +165,8 @@ class Runner:
         finally:
             self._opened = None
             self._watchdog.stop()
+            if threading.excepthook == self._of_thread:
+                threading.excepthook = self._said_of_threads
             if self._runtime is not None:
                 self._runtime.close()
                 self._runtime = None if self._probe.runtime == "sync" else runtime(self._probe.runtime, self._probe.timeout_s)

@@ -78,7 +78,7 @@ def protocol(plan: R, declared: Iterable[str], *, memory: Seen | None = None, ma
 
 
 def step(steps: Steps[R], answer: Any) -> Request[R] | Cleared[R]:
-    """Hand `answer` to the protocol (None to start it) and return its next request, or the clearance. All that a driver has to call.
+    """Hand `answer` to the protocol `steps` (None to start it) and return its next request, or the clearance. All that a driver has to call.
 
     Raises:
         Halt: as `protocol` does.

@@ -255,6 +255,10 @@ class Kit:
     def memory(self, key: str, *, via: Callable[[], Any] | None = None) -> Any:
         """The record of `key` as the agent remembers it: what it last read, or what was delivered to it since. Asks no owner.
 
+        Args:
+            key: the fact.
+            via: the system's own way to look, called in place of the kit's memory.
+
         Raises:
             NotRemembered: the agent was restarted, or there never was such a key.
         """
@@ -276,6 +280,10 @@ class Kit:
 
     def record(self, id: str | Record, *, via: Callable[[], Any] | None = None) -> Any:
         """The record of that id, wherever it is stored.
+
+        Args:
+            id: of a version or a plan; a record stands for its id.
+            via: the system's own way to fetch it, called in place of the kit's store.
 
         Raises:
             RecordMissing: it cannot be read, or never existed.
@@ -382,13 +390,17 @@ class Kit:
     # -- seams and statements ---------------------------------------------------------------------------------------
 
     def pause(self, label: str = "") -> None:
-        """A wait of unknown length: a person's approval, a queue. A validation before it says nothing about what follows."""
+        """A wait of unknown length: a person's approval, a queue. A validation before it says nothing about what follows.
+
+        Args:
+            label: what is waited for, for reports; stored cases find the place by it.
+        """
         label = label if type(label) is str else str(label)
         agent = self._enter("pause", label)
         self._state(Pause(agent, label))
 
     def point(self, label: str = "") -> None:
-        """Any other place at which the world may change."""
+        """Any other place at which the world may change; `label` as for `pause`."""
         label = label if type(label) is str else str(label)
         agent = self._enter("point", label)
         self._state(Seam(agent, label))
@@ -404,7 +416,14 @@ class Kit:
         return keys
 
     def validated(self, basis: Mapping[str, str] | Iterable[str]) -> None:
-        """The mark: these keys have just been validated. To be called right after the owners' answers were found equal."""
+        """The mark: these keys have just been validated. To be called right after the owners' answers were found equal.
+
+        Args:
+            basis: the keys, or a mapping of them to the versions that were found current, whose keys count.
+
+        Raises:
+            BadInput: it is no list of keys, or there is no such key.
+        """
         if isinstance(basis, str):
             raise BadInput(f"{self._name()} calls validated({basis!r}): it takes a list of keys; write [{basis!r}]")
         keys = tuple(basis) if type(basis) is dict or isinstance(basis, Iterable) else (basis,)
@@ -419,7 +438,7 @@ class Kit:
         self._state(Validated(_AGENT.get(self._fallback), keys))
 
     def halted(self, reason: str = "") -> None:
-        """The system stops without acting."""
+        """The system stops without acting, for this `reason`, which reports show."""
         self._state(Halted(_AGENT.get(self._fallback), reason if type(reason) is str else str(reason)))
 
     @contextmanager

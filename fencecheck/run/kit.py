@@ -7,8 +7,6 @@ concurrency needs none of ours. `kit.aio` has the same ports to await.
 from __future__ import annotations
 
 import itertools
-import sys
-import threading
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
@@ -19,9 +17,9 @@ from fencecheck.history import Declared, Derive, Entry, Fetch, Halted, Head, Mem
 from fencecheck.model import Record, Scenario
 from fencecheck.run import faults, tools, unknown
 from fencecheck.run.adapter import name_of
+from fencecheck.run.closed import CLOSED, over
 from fencecheck.run.current import in_via
 from fencecheck.run.faults import MALFORMED, EpisodeOver, Restarted
-from fencecheck.run.lines import inside_run
 from fencecheck.run.recognise import version_in
 from fencecheck.run.world import World, handed_out
 
@@ -38,24 +36,6 @@ _HOOK: ContextVar[bool] = ContextVar("fencecheck_hook", default=False)
 def inside_hook() -> bool:
     """Whether the caller is a hook of an event."""
     return _HOOK.get()
-
-
-class _Closed:
-    """Stands for the landing once the episode is over: a late call, of a thread that was left running, reaches no other episode.
-
-    Such a thread is ended as Python ends threads quietly: nobody could do anything about a traceback.
-    """
-
-    def __getattr__(self, name: str) -> Any:
-        raise _over()
-
-
-def _over() -> BaseException:
-    late = threading.current_thread() is not threading.main_thread() and not inside_run(sys._getframe())
-    return SystemExit() if late else EpisodeOver("the episode is over")
-
-
-_CLOSED: Any = _Closed()
 
 
 class Kit:
@@ -123,12 +103,12 @@ class Kit:
         """The episode is over. Also unties kit, landing and system from one another, so that no garbage collector has to."""
         self._next = 0
         self._log = []  # what is stated late goes nowhere
-        self._landing = self._system = self._line = _CLOSED
+        self._landing = self._system = self._line = CLOSED
         self._aio = None
 
     @property
     def _closed(self) -> bool:
-        return self._landing is _CLOSED
+        return self._landing is CLOSED
 
     def _stuck(self, waited_for: str) -> EpisodeOver:
         self._over = self._over or waited_for
@@ -253,11 +233,7 @@ class Kit:
     # -- what the system itself holds -------------------------------------------------------------------------------
 
     def memory(self, key: str, *, via: Callable[[], Any] | None = None) -> Any:
-        """The record of `key` as the agent remembers it: what it last read, or what was delivered to it since. Asks no owner.
-
-        Args:
-            key: the fact.
-            via: the system's own way to look, called in place of the kit's memory.
+        """The record of `key` as the agent remembers it: what it last read, or what was delivered to it since. Asks no owner; `via` as for `read`.
 
         Raises:
             NotRemembered: the agent was restarted, or there never was such a key.
@@ -279,11 +255,7 @@ class Kit:
         return self._landing.handed_out(world.records[id])
 
     def record(self, id: str | Record, *, via: Callable[[], Any] | None = None) -> Any:
-        """The record of that id, wherever it is stored.
-
-        Args:
-            id: of a version or a plan; a record stands for its id.
-            via: the system's own way to fetch it, called in place of the kit's store.
+        """The record of that id, which may be that of a plan too, wherever it is stored; `via` as for `read`.
 
         Raises:
             RecordMissing: it cannot be read, or never existed.
@@ -332,12 +304,8 @@ class Kit:
         return self._landing.handed_out(record)
 
     def _parents(self, parents: Iterable[Any]) -> tuple[str, ...]:
-        if type(parents) is list or type(parents) is tuple:
-            pass  # the usual case: asking an abstract class takes as long as a port
-        elif isinstance(parents, str | Record):
-            raise BadInput(f"{self._name()} calls derive(..., {parents!r}): the parents are a list; write [{parents!r}]")
-        elif not isinstance(parents, Iterable):
-            raise BadInput(f"{self._name()} calls derive(..., {parents!r}): the parents are a list of records, or of their ids")
+        if type(parents) is not list and type(parents) is not tuple:  # the usual case: asking an abstract class takes as long as a port
+            unknown.refuse_parents(self._landing, parents)
         records, missing = self._world.records, unknown.parent
         id: Any
         try:
@@ -345,7 +313,7 @@ class Kit:
                 return tuple([id if (id := self._version(p)) in records else missing(self._landing, p) for p in parents])
             return tuple([id if (id := p.id if type(p) is Record else p) in records else missing(self._landing, p) for p in parents])
         except TypeError:
-            raise BadInput(f"{self._name()} calls derive(..., {parents!r}): the parents are a list of records, or of their ids") from None
+            raise unknown.no_parents(self._landing, parents) from None
 
     def _name(self) -> str:
         return name_of(self._system)
@@ -390,17 +358,13 @@ class Kit:
     # -- seams and statements ---------------------------------------------------------------------------------------
 
     def pause(self, label: str = "") -> None:
-        """A wait of unknown length: a person's approval, a queue. A validation before it says nothing about what follows.
-
-        Args:
-            label: what is waited for, for reports; stored cases find the place by it.
-        """
+        """A wait of unknown length: a person's approval, a queue; `label` says of what. A validation before it says nothing about what follows."""
         label = label if type(label) is str else str(label)
         agent = self._enter("pause", label)
         self._state(Pause(agent, label))
 
     def point(self, label: str = "") -> None:
-        """Any other place at which the world may change; `label` as for `pause`."""
+        """Any other place at which the world may change; reports and stored cases call it `label`."""
         label = label if type(label) is str else str(label)
         agent = self._enter("point", label)
         self._state(Seam(agent, label))
@@ -416,13 +380,10 @@ class Kit:
         return keys
 
     def validated(self, basis: Mapping[str, str] | Iterable[str]) -> None:
-        """The mark: these keys have just been validated. To be called right after the owners' answers were found equal.
-
-        Args:
-            basis: the keys, or a mapping of them to the versions that were found current, whose keys count.
+        """The mark: the keys of `basis`, a list or a mapping, have just been validated. To be called right after the answers were found equal.
 
         Raises:
-            BadInput: it is no list of keys, or there is no such key.
+            BadInput: it is neither, or there is no such key.
         """
         if isinstance(basis, str):
             raise BadInput(f"{self._name()} calls validated({basis!r}): it takes a list of keys; write [{basis!r}]")
@@ -432,9 +393,7 @@ class Kit:
         except TypeError:
             known = False
         if not known:
-            if not all(isinstance(key, str) for key in keys):
-                raise BadInput(f"{self._name()} calls validated({basis!r}): it takes a list of keys, which are texts")
-            unknown.refuse_marks(self._landing, keys)
+            unknown.refuse_marks(self._landing, basis, keys)
         self._state(Validated(_AGENT.get(self._fallback), keys))
 
     def halted(self, reason: str = "") -> None:
@@ -518,8 +477,8 @@ class Kit:
             raise
         finally:
             in_via(False)
-        if self._landing is _CLOSED:
-            raise _over()
+        if self._landing is CLOSED:
+            raise over()
         return answer
 
     def _wait_for_ever(self, waited_for: str) -> Generator[Any, Any, Any]:

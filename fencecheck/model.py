@@ -89,6 +89,7 @@ class Action(Struct, metaclass=_Named, frozen=True, repr_omit_defaults=True, for
         times: how often the act is meant to go out in one episode.
         replans: how often a system may replan after the first validation and still be bounded.
         tool: the tool that carries the act out; the name itself if empty.
+        keys_of: the same function, where `depends_on` is not it.
         by_arguments: whether the keys depend on the arguments: known of a stored action too, whose function is not stored.
 
     Raises:

@@ -17,6 +17,7 @@ from fencecheck.history import Declared, Derive, Entry, Fetch, Halted, Head, Mem
 from fencecheck.model import Record, Scenario
 from fencecheck.run import faults, tools, unknown
 from fencecheck.run.adapter import name_of
+from fencecheck.run.closed import CLOSED, over
 from fencecheck.run.current import in_via
 from fencecheck.run.faults import MALFORMED, EpisodeOver, Restarted
 from fencecheck.run.recognise import version_in
@@ -34,16 +35,6 @@ _HOOK: ContextVar[bool] = ContextVar("fencecheck_hook", default=False)
 def inside_hook() -> bool:
     """Whether the caller is a hook of an event."""
     return _HOOK.get()
-
-
-class _Closed:
-    """Stands for the landing once the episode is over: a late call, of a thread that was left running, reaches no other episode."""
-
-    def __getattr__(self, name: str) -> Any:
-        raise EpisodeOver("the episode is over")
-
-
-_CLOSED: Any = _Closed()
 
 
 class Kit:
@@ -111,12 +102,12 @@ class Kit:
         """The episode is over. Also unties kit, landing and system from one another, so that no garbage collector has to."""
         self._next = 0
         self._log = []  # what is stated late goes nowhere
-        self._landing = self._system = self._line = _CLOSED
+        self._landing = self._system = self._line = CLOSED
         self._aio = None
 
     @property
     def _closed(self) -> bool:
-        return self._landing is _CLOSED
+        return self._landing is CLOSED
 
     def _stuck(self, waited_for: str) -> EpisodeOver:
         self._over = self._over or waited_for
@@ -241,7 +232,7 @@ class Kit:
     # -- what the system itself holds -------------------------------------------------------------------------------
 
     def memory(self, key: str, *, via: Callable[[], Any] | None = None) -> Any:
-        """The record of `key` as the agent remembers it: what it last read, or what was delivered to it since. Asks no owner.
+        """The record of `key` as the agent remembers it: what it last read, or what was delivered to it since. Asks no owner; `via` as for `read`.
 
         Raises:
             NotRemembered: the agent was restarted, or there never was such a key.
@@ -263,7 +254,7 @@ class Kit:
         return self._landing.handed_out(world.records[id])
 
     def record(self, id: str | Record, *, via: Callable[[], Any] | None = None) -> Any:
-        """The record of that id, wherever it is stored.
+        """The record of that id, which may be that of a plan too, wherever it is stored; `via` as for `read`.
 
         Raises:
             RecordMissing: it cannot be read, or never existed.
@@ -312,12 +303,8 @@ class Kit:
         return self._landing.handed_out(record)
 
     def _parents(self, parents: Iterable[Any]) -> tuple[str, ...]:
-        if type(parents) is list or type(parents) is tuple:
-            pass  # the usual case: asking an abstract class takes as long as a port
-        elif isinstance(parents, str | Record):
-            raise BadInput(f"{self._name()} calls derive(..., {parents!r}): the parents are a list; write [{parents!r}]")
-        elif not isinstance(parents, Iterable):
-            raise BadInput(f"{self._name()} calls derive(..., {parents!r}): the parents are a list of records, or of their ids")
+        if type(parents) is not list and type(parents) is not tuple:  # the usual case: asking an abstract class takes as long as a port
+            unknown.refuse_parents(self._landing, parents)
         records, missing = self._world.records, unknown.parent
         id: Any
         try:
@@ -325,7 +312,7 @@ class Kit:
                 return tuple([id if (id := self._version(p)) in records else missing(self._landing, p) for p in parents])
             return tuple([id if (id := p.id if type(p) is Record else p) in records else missing(self._landing, p) for p in parents])
         except TypeError:
-            raise BadInput(f"{self._name()} calls derive(..., {parents!r}): the parents are a list of records, or of their ids") from None
+            raise unknown.no_parents(self._landing, parents) from None
 
     def _name(self) -> str:
         return name_of(self._system)
@@ -370,13 +357,13 @@ class Kit:
     # -- seams and statements ---------------------------------------------------------------------------------------
 
     def pause(self, label: str = "") -> None:
-        """A wait of unknown length: a person's approval, a queue. A validation before it says nothing about what follows."""
+        """A wait of unknown length: a person's approval, a queue; `label` says of what. A validation before it says nothing about what follows."""
         label = label if type(label) is str else str(label)
         agent = self._enter("pause", label)
         self._state(Pause(agent, label))
 
     def point(self, label: str = "") -> None:
-        """Any other place at which the world may change."""
+        """Any other place at which the world may change; reports and stored cases call it `label`."""
         label = label if type(label) is str else str(label)
         agent = self._enter("point", label)
         self._state(Seam(agent, label))
@@ -392,7 +379,11 @@ class Kit:
         return keys
 
     def validated(self, basis: Mapping[str, str] | Iterable[str]) -> None:
-        """The mark: these keys have just been validated. To be called right after the owners' answers were found equal."""
+        """The mark: the keys of `basis`, a list or a mapping, have just been validated. To be called right after the answers were found equal.
+
+        Raises:
+            BadInput: it is neither, or there is no such key.
+        """
         if isinstance(basis, str):
             raise BadInput(f"{self._name()} calls validated({basis!r}): it takes a list of keys; write [{basis!r}]")
         keys = tuple(basis) if type(basis) is dict or isinstance(basis, Iterable) else (basis,)
@@ -401,13 +392,11 @@ class Kit:
         except TypeError:
             known = False
         if not known:
-            if not all(isinstance(key, str) for key in keys):
-                raise BadInput(f"{self._name()} calls validated({basis!r}): it takes a list of keys, which are texts")
-            unknown.refuse_marks(self._landing, keys)
+            unknown.refuse_marks(self._landing, basis, keys)
         self._state(Validated(_AGENT.get(self._fallback), keys))
 
     def halted(self, reason: str = "") -> None:
-        """The system stops without acting."""
+        """The system stops without acting, for this `reason`, which reports show."""
         self._state(Halted(_AGENT.get(self._fallback), reason if type(reason) is str else str(reason)))
 
     # -- what teams really run ---------------------------------------------------------------------------------------
@@ -472,8 +461,8 @@ class Kit:
             raise
         finally:
             in_via(False)
-        if self._landing is _CLOSED:
-            raise EpisodeOver("the episode is over")
+        if self._landing is CLOSED:
+            raise over()
         return answer
 
     def _wait_for_ever(self, waited_for: str) -> Generator[Any, Any, Any]:

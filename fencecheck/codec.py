@@ -7,7 +7,7 @@
 and the `timers`. Then one line for each record, as in
 `History.records`; then one line for each entry, in order of time. `type` says what a line is. The counts tell a history that was cut off.
 
-**Case file**: one JSON object, `{"fencecheck_case": 1, ...}`, the fields of `Case`.
+**Case file**: one JSON object, `{"fencecheck_case": 2, ...}`, the fields of `Case`. Format 1 has no `smallest`.
 
 What JSON cannot hold: a tuple comes back as a list. In a history (values of the scenario and of records, arguments of acts) any other
 such value is stored as its `repr`, since a history is evidence: equal values stay equal. In an interleaving or a case it is refused, since
@@ -35,8 +35,8 @@ from fencecheck.history import Act, Entry, History, arrivals
 from fencecheck.interleaving import Event, Interleaving, Update, What, refuse_unknown_how
 from fencecheck.model import Record, Scenario
 
-FORMAT = 1
-"""The version of every format here. A reader refuses a newer one."""
+FORMATS = {"interleaving": 1, "history": 1, "case": 2}
+"""The version of each format here that is written. Older ones are read, a newer one is refused."""
 
 T = TypeVar("T")
 Data = bytes | str
@@ -68,6 +68,7 @@ class Case(Struct, frozen=True, repr_omit_defaults=True, forbid_unknown_fields=T
         key: the key that it is about; None if about none.
         message: the finding in a sentence.
         seed: the seed of the search that found it, if it had one.
+        smallest: whether every interleaving of fewer events was run when it was found; None where the file is older than the field.
     """
 
     fencecheck: str
@@ -80,6 +81,7 @@ class Case(Struct, frozen=True, repr_omit_defaults=True, forbid_unknown_fields=T
     key: str | None
     message: str
     seed: int | None = None
+    smallest: bool | None = None
 
 
 class _InterleavingFile(Struct, forbid_unknown_fields=True):
@@ -122,7 +124,7 @@ def encode_interleaving(interleaving: Interleaving) -> bytes:
     Raises:
         BadInput: a value of the scenario is a Hypothesis strategy, or something else that JSON cannot hold.
     """
-    stored = _InterleavingFile(FORMAT, _exactly(interleaving.scenario), interleaving.dropped, interleaving.events)
+    stored = _InterleavingFile(FORMATS["interleaving"], _exactly(interleaving.scenario), interleaving.dropped, interleaving.events)
     return _encode(stored)
 
 
@@ -154,7 +156,7 @@ def encode_history(history: History) -> bytes:
         BadInput: a value of the scenario is a Hypothesis strategy.
     """
     header = _Header(
-        FORMAT,
+        FORMATS["history"],
         _by_repr(history.scenario),
         history.versions,
         len(history.records),
@@ -223,7 +225,7 @@ def encode_case(case: Case) -> bytes:
         BadInput: a value of the scenario is a Hypothesis strategy, or something else that JSON cannot hold.
     """
     scenario = _exactly(case.scenario) if case.scenario is not None else None
-    stored = {"fencecheck_case": FORMAT, **asdict(replace(case, scenario=scenario))}
+    stored = {"fencecheck_case": FORMATS["case"], **asdict(replace(case, scenario=scenario))}
     return msgspec.json.format(_encode(stored), indent=2) + b"\n"
 
 
@@ -441,11 +443,11 @@ def _object(data: Data, kind: str, place: str) -> dict[str, Any]:
     found, mark = _parse(data, place), f"fencecheck_{kind}"
     if not isinstance(found, dict) or mark not in found:
         raise BadInput(f"{place}: not {_a('fencecheck ' + kind)}, since it has no field {mark!r}: {_GIVE}")
-    version = found[mark]
-    if isinstance(version, int) and not isinstance(version, bool) and version > FORMAT:
-        raise BadInput(f"{place}: written by a newer fencecheck (format {version}, this one reads up to {FORMAT}): upgrade fencecheck")
-    if version != FORMAT or isinstance(version, bool):
-        raise BadInput(f"{place}: field {mark} must be {FORMAT}, not {version!r}: correct it")
+    version, newest = found[mark], FORMATS[kind]
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        raise BadInput(f"{place}: field {mark} must be {newest}, not {version!r}: correct it")
+    if version > newest:
+        raise BadInput(f"{place}: written by a newer fencecheck (format {version}, this one reads up to {newest}): upgrade fencecheck")
     return dict(found)
 
 

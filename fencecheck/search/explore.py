@@ -25,8 +25,8 @@ from fencecheck.run.loading import reference
 from fencecheck.run.simulate import Runner
 from fencecheck.search.budget import Budget
 from fencecheck.search.drawing import Drawing
-from fencecheck.search.minimal import Dropped, one_minimal
-from fencecheck.search.placing import asks_declared, every, push_right
+from fencecheck.search.minimal import one_minimal
+from fencecheck.search.placing import Dropped, asks_declared, every, push_right
 from fencecheck.search.preflight import difference
 from fencecheck.search.tally import Shown, Tally
 from fencecheck.strategies import interleavings, large_scenarios

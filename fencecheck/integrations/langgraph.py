@@ -22,6 +22,7 @@ from typing import Any, ClassVar, Literal
 from langchain_core.tools import BaseTool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.config import get_config
+from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command, Interrupt
 from langsmith import tracing_context
 
@@ -62,7 +63,8 @@ class GraphSystem(AgentSystem):
         owner_timeout_s: seconds that a port waits for an owner that never answers.
 
     Sync graphs run the nodes of one step in turn, in the threads of LangGraph: no two at once, so that each run can be repeated. On
-    `asyncio` they run side by side in virtual time, and the order of their port calls is part of what is tried.
+    `asyncio` they run side by side in virtual time, and the order of their port calls is part of what is tried. (Of the functional API the
+    same holds on `asyncio`; a sync `@entrypoint` must wait for each task before it starts the next.)
     """
 
     halt_exceptions: ClassVar[tuple[type[BaseException], ...]] = (Halt, Fault, NoAnswer)
@@ -77,18 +79,21 @@ class GraphSystem(AgentSystem):
     thread_id: ClassVar[str] = "fencecheck"
     owner_timeout_s: ClassVar[float] = 5.0
 
+    def __init__(self) -> None:
+        self.ported: set[str] = set()  # names of the tools
+
     # -- what a team writes ------------------------------------------------------------------------------------------
 
     def graph(self) -> Any:
         """The compiled graph, made by the team's own builder. Called for each life of the process: at the start and after each restart.
 
-        Where it was compiled without a checkpointer, `checkpointer()` is put in.
+        Where it was compiled without a checkpointer, `checkpointer()` is put in. Must be overridden.
         """
-        raise NotImplementedError
+        raise BadInput(f"{name_of(self)} has no graph(): define graph(self), which returns the compiled graph")
 
     def start(self) -> Any:
         """The input of the graph. Must be overridden."""
-        raise NotImplementedError
+        raise BadInput(f"{name_of(self)} has no start(): define start(self), which returns the input of the graph")
 
     def resume(self, interrupt: Interrupt) -> Any:
         """What the person answers to an `interrupt`: a `Command`, or the value for `Command(resume=...)`. May be async in an async system."""
@@ -141,7 +146,9 @@ class GraphSystem(AgentSystem):
         Raises:
             BadInput: it is neither.
         """
-        return port(self, tool, reads, call, options)
+        made = port(self, tool, reads, call, options)
+        self.ported.add(str(getattr(tool, "name", None) or getattr(tool, "__name__", "")))
+        return made
 
     def ports(self, *tools: Any) -> list[Any]:
         """Several, each as by `port`."""
@@ -314,10 +321,19 @@ class GraphSystem(AgentSystem):
         graph = self.graph()
         if not all(callable(getattr(graph, method, None)) for method in ("invoke", "ainvoke", "get_state")):
             raise BadInput(f"{name_of(self)}: graph() must return a compiled graph, not {graph!r}: write builder.compile(...)")
+        ported = self.ported | getattr(self.worker, "ported", set())
+        for name in self.reads:
+            if name not in ported:
+                raise BadInput(
+                    f"{name_of(self)}: reads names {name!r}, but the tools that were made ports are {', '.join(sorted(ported)) or 'none'}: "
+                    "correct its name, or give the graph self.port(...) of it"
+                )
         if getattr(graph, "checkpointer", None) in (None, False):
             graph = graph.copy(update={"checkpointer": self.checkpointer()})
         own = self.config()
-        config: dict[str, Any] = {} if self.runtime != "sync" else {"max_concurrency": 1}
+        # an @entrypoint waits in one thread for its tasks in others
+        in_turn = self.runtime == "sync" and isinstance(graph, CompiledStateGraph)
+        config: dict[str, Any] = {"max_concurrency": 1} if in_turn else {}
         config |= own | {"configurable": {"thread_id": self.thread_id} | own.get("configurable", {})}
         if self.node_points or self.plans:
             config["callbacks"] = [*own.get("callbacks", ()), watch(self)]
@@ -357,6 +373,8 @@ class GraphSystem(AgentSystem):
         for node, interrupt in questions:
             yield "pause", (node, node)
             answer = yield "ask", interrupt
+            if answer is None:
+                raise BadInput(f"{name_of(self)}: resume() returned None, which LangGraph takes for no answer: return what the person says")
             answers.append(answer if isinstance(answer, Command) else Command(resume=answer))
         if len(answers) == 1:
             return answers[0]

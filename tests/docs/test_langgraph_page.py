@@ -55,23 +55,26 @@ def test_every_command_is_there() -> None:
     assert len(blocks("console")) == len(EXITS)
 
 
-def test_the_fenced_graph_runs_in_production(folder: Path) -> None:
-    script = (
-        "import fenced, shop\n"
-        "from langgraph.checkpoint.memory import InMemorySaver\n"
-        "from langgraph.types import Command\n"
-        "config = {'configurable': {'thread_id': '1'}}\n"
-        "graph = fenced.build_graph(InMemorySaver())\n"
-        "graph.invoke({'order': '42'}, config)\n"
-        "shop.ORDERS['42'] = {'version': 'v2', 'address': '3-1 Umeda, Osaka'}\n"
-        "state = graph.invoke(Command(resume=True), config)\n"
-        "print(state['__interrupt__'][0].value)\n"
-        "print(graph.invoke(Command(resume=True), config)['tracking'])\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script], cwd=folder, capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": str(ROOT)}
-    )
-    assert done.stdout == "{'ship to': '3-1 Umeda, Osaka'}\na courier goes to 3-1 Umeda, Osaka\n", done.stderr
+PRODUCTION = """
+import fenced, held, shop
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command
+from fencecheck import check
+
+config = {"configurable": {"thread_id": "1"}}
+graph = fenced.build_graph(InMemorySaver())
+graph.invoke({"order": "42"}, config)
+shop.ORDERS["42"] = {"version": "v2", "address": "3-1 Umeda, Osaka"}
+print(graph.invoke(Command(resume=True), config)["__interrupt__"][0].value)
+print(graph.invoke(Command(resume=True), config)["tracking"])
+print(check(held.HeldShop, fresh_process=False, max_events=1).failures[0].code)
+"""
+
+
+def test_the_fenced_graph_runs_in_production_and_one_that_is_held_is_checked(folder: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", PRODUCTION], cwd=folder, capture_output=True, text=True, env=environment, check=False)
+    assert done.stdout == "{'ship to': '3-1 Umeda, Osaka'}\na courier goes to 3-1 Umeda, Osaka\nstale-act\n", done.stderr
 
 
 def test_links_lead_somewhere() -> None:

@@ -78,9 +78,10 @@ class GraphSystem(AgentSystem):
     node_points: ClassVar[bool] = True
     thread_id: ClassVar[str] = "fencecheck"
     owner_timeout_s: ClassVar[float] = 5.0
-
-    def __init__(self) -> None:
-        self.ported: set[str] = set()  # names of the tools
+    ported: frozenset[str] = frozenset()
+    opened: Any = None
+    held: list[Any] = []
+    froze = False
 
     # -- what a team writes ------------------------------------------------------------------------------------------
 
@@ -147,7 +148,7 @@ class GraphSystem(AgentSystem):
             BadInput: it is neither.
         """
         made = port(self, tool, reads, call, options)
-        self.ported.add(str(getattr(tool, "name", None) or getattr(tool, "__name__", "")))
+        self.ported |= {str(getattr(tool, "name", None) or getattr(tool, "__name__", ""))}
         return made
 
     def ports(self, *tools: Any) -> list[Any]:
@@ -190,8 +191,7 @@ class GraphSystem(AgentSystem):
 
     def open(self) -> Any:
         """Opens the checkpoint file and makes ports of `tools_in_place`, once for each worker."""
-        self.opened: Any = None
-        self.held: list[Any] = []
+        self.held = []
         # LangGraph brings half a million objects, through which the collector would go again and again: a seventh of an episode's time
         self.froze = gc.get_freeze_count() == 0
         if self.froze:
@@ -241,6 +241,8 @@ class GraphSystem(AgentSystem):
         self._begun = False
         self._asked: tuple[Any, ...] | None = None  # what a person was asked, who remembers it over a restart
         self._saver = InMemorySaver() if self.saver == "memory" else self.worker.opened
+        if self._saver is None:
+            raise BadInput(f"{name_of(self)}: open() opens the checkpoint file: let yours call super().open()")
 
     def teardown(self) -> Any:
         """Empties the checkpointer."""
@@ -321,7 +323,7 @@ class GraphSystem(AgentSystem):
         graph = self.graph()
         if not all(callable(getattr(graph, method, None)) for method in ("invoke", "ainvoke", "get_state")):
             raise BadInput(f"{name_of(self)}: graph() must return a compiled graph, not {graph!r}: write builder.compile(...)")
-        ported = self.ported | getattr(self.worker, "ported", set())
+        ported = self.ported | getattr(self.worker, "ported", frozenset())
         for name in self.reads:
             if name not in ported:
                 raise BadInput(

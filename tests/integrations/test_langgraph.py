@@ -258,6 +258,17 @@ def test_a_person_may_change_the_state_at_a_breakpoint() -> None:
         assert runner.run().effects[0].args["address"] == "the back door"
 
 
+def test_a_breakpoint_after_a_node_is_one_before_the_next() -> None:
+    class After(Shop):
+        def graph(self) -> Any:
+            builder = StateGraph(shop.State).add_node("plan", shop.plan(self.port(shop.get_address)))
+            builder.add_node("dispatch", shop.dispatch(self.port(shop.ship))).add_edge(START, "plan").add_edge("plan", "dispatch")
+            return builder.compile(interrupt_after=["plan"])
+
+    with Runner(After) as runner:
+        assert labels(runner.run())[4] == "pause before dispatch"
+
+
 class Both(TypedDict, total=False):
     answers: Annotated[list[str], operator.add]
 
@@ -582,6 +593,7 @@ def test_what_is_forgotten_is_said() -> None:
         (Empty, r"Empty has no graph\(\): define graph\(self\)"),
         (NoStart, r"NoStart has no start\(\): define start\(self\)"),
         (of(resume=lambda self, interrupt: None), r"Shop: resume\(\) returned None"),
+        (of(saver="sqlite", open=lambda self: None), r"Shop: open\(\) opens the checkpoint file: let yours call super\(\).open\(\)"),
         (of(reads={"get_adress": ADDRESS}), r"Shop: reads names 'get_adress', but the tools that were made ports are get_address, ship"),
     ):
         with Runner(system) as runner, pytest.raises(BadInput, match=said):

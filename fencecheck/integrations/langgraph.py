@@ -10,7 +10,6 @@ What of LangGraph is used is public: `invoke` and `ainvoke` with callbacks in th
 from __future__ import annotations
 
 import asyncio
-import gc
 import inspect
 import sqlite3
 import tempfile
@@ -81,7 +80,6 @@ class GraphSystem(AgentSystem):
     ported: frozenset[str] = frozenset()
     opened: Any = None
     held: list[Any] = []
-    froze = False
 
     # -- what a team writes ------------------------------------------------------------------------------------------
 
@@ -192,10 +190,6 @@ class GraphSystem(AgentSystem):
     def open(self) -> Any:
         """Opens the checkpoint file and makes ports of `tools_in_place`, once for each worker."""
         self.held = []
-        # LangGraph brings half a million objects, through which the collector would go again and again: a seventh of an episode's time
-        self.froze = gc.get_freeze_count() == 0
-        if self.froze:
-            gc.freeze()
         for tool in self.tools_in_place:
             self.held.append(in_place(self, tool))
         if self.saver == "sqlite" and self.runtime == "asyncio-native":
@@ -215,8 +209,6 @@ class GraphSystem(AgentSystem):
 
     def shutdown(self) -> Any:
         """Closes the file, and gives the tools back as they were."""
-        if self.froze:
-            gc.unfreeze()
         for put_back in self.held:
             put_back()
         if self.opened is None:
@@ -414,7 +406,7 @@ def sqlite_saver(path: Path, *, awaited: bool) -> Any:
     connection = sqlite3.connect(path, check_same_thread=False)
     made = (AwaitedSqliteSaver if awaited else SqliteSaver)(connection)
     made.setup()
-    # nobody else opens the file, and power cuts are not what is tested: an eighth of an episode's time
+    # nobody else opens the file, and power cuts are not what is tested
     for setting in ("synchronous=OFF", "locking_mode=EXCLUSIVE", "journal_mode=MEMORY"):
         connection.execute(f"PRAGMA {setting}")
     return made

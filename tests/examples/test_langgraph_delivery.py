@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import tempfile
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar, TypedDict
@@ -88,7 +87,6 @@ def test_naive_is_violated_by_one_update_during_the_approval() -> None:
 
 
 def test_fenced_holds_over_any_number_of_events() -> None:
-    before = time.process_time()
     report = check(FencedDelivery, per_kind=0)
     assert report.verdict == "held", report.failures
     assert (report.bound.kind, report.bound.value) == ("complete", 10)
@@ -97,7 +95,6 @@ def test_fenced_holds_over_any_number_of_events() -> None:
     assert {"update", "outage", "missing-parent", "corrupt-parent", "tool-fault", "restart"} <= set(report.fired)
     assert report.strongest == "at-validation"
     assert {"torn-validation", "raced-act"} <= set(report.beyond)  # the window that the protocol does not close
-    assert time.process_time() - before < 60
 
 
 def test_the_verdicts_are_the_same_on_disk() -> None:

@@ -12,7 +12,7 @@ from itertools import product
 
 from fencecheck.errors import BadInput, FencecheckError, Nondeterministic
 from fencecheck.history import Declared, Derive, History, Validated, labelled
-from fencecheck.interleaving import Deliver, Event, MissingParent, Outage, Replan, Restart, ToolFault, Update, What
+from fencecheck.interleaving import CorruptParent, Deliver, Event, Replan, Restore, Update, What
 from fencecheck.judge import judge
 from fencecheck.model import Scenario
 from fencecheck.run.adapter import OPTIONAL, AgentSystem, name_of
@@ -20,6 +20,7 @@ from fencecheck.run.faults import EpisodeOver, Fault, Restarted
 from fencecheck.run.raised import place
 from fencecheck.run.simulate import Runner, SystemLike
 from fencecheck.search.marks import void_marks
+from fencecheck.search.placing import every
 from fencecheck.search.preflight import preflight, refuse_inaction, still_the_same
 from fencecheck.search.problem import Problem
 from fencecheck.search.spies import Notes, listening, watched
@@ -242,21 +243,17 @@ def _ports(names: set[str]) -> str:
     return " and ".join(f"kit.{name}()" for name in sorted(names))
 
 
+_LIKE_ANOTHER = ("earlier", "malformed", "wrong-key")
+"""How an event can land that shows nothing of the adapter which another does not: what a system makes of a bad answer is its own."""
+
+
 def _single(runner: Runner, points: int) -> Iterator[tuple[Event, ...]]:
-    """Each event alone before each point, and those that need another before them."""
-    scenario, kinds = runner.scenario, runner.kinds
-    whats: list[tuple[What, ...]] = []
-    if "update" in kinds:
-        whats += [(Update(key, how),) for key in scenario.keys for how in ("fresh", "removed")]
-    if "deliver" in kinds:
-        whats += [(Update(key), Deliver(key)) for key in scenario.keys]
-    whats += [(Outage(owner, how),) for owner in scenario.owners for how in ("refuse", "hang")]
-    whats += [(MissingParent(0),), *((MissingParent(key),) for key in scenario.keys)]
-    whats += [(ToolFault(action.tool, how),) for action in scenario.actions for how in ("refuse", "lost-reply", "precondition-failed")]
-    whats += [(Replan(task),) for task in scenario.tasks if "replan" in kinds]
-    whats += [(Restart(agent),) for agent in scenario.agents if "restart" in kinds]
-    for what, at in product(whats, range(points)):
-        yield tuple(Event(at, one) for one in what)
+    """Each event that the system can receive alone before each point; a delivery after an update, without which it brings nothing."""
+    for what, at in product(every(runner.scenario, runner.kinds, 1), range(points)):
+        if isinstance(what, Deliver):
+            yield Event(at, Update(what.key)), Event(at, what)
+        elif not isinstance(what, CorruptParent | Restore) and getattr(what, "how", "") not in _LIKE_ANOTHER:
+            yield (Event(at, what),)
 
 
 def _meant_to_halt(runner: Runner, error: BaseException, on_purpose: bool) -> bool:

@@ -85,11 +85,11 @@ def test_in_two_commands(tmp_path: Path) -> None:
 
 def test_the_test_that_it_writes_fails_and_passes_alike(tmp_path: Path) -> None:
     assert fencecheck("init", tmp_path).exit_code == 0
-    broken = python(tmp_path, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "exhaust or adapter")
+    broken = python(tmp_path, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "exhaust or test_adapter")
     assert broken.returncode == 1, broken.stdout + broken.stderr
     assert "1 failed, 1 passed, 1 deselected" in broken.stdout
     mend(tmp_path, "plain")
-    fixed = python(tmp_path, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "exhaust or adapter")
+    fixed = python(tmp_path, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "exhaust or test_adapter")
     assert fixed.returncode == 0, fixed.stdout + fixed.stderr
 
 

@@ -393,6 +393,18 @@ def test_declarations_that_nobody_asks_for() -> None:
     assert only(with_run(run), "undeclared").fix == "validate the keys that kit.declared(action) returns, right before the act"
 
 
+def test_an_action_whose_call_names_its_keys_has_no_declarations_to_ask_for() -> None:
+    def run(self: Any) -> None:
+        order = self.read()
+        if self.kit.head(X, timeout=1.0) != order.id:
+            raise Stop("it has changed")
+        self.kit.validated([X])
+        self.kit.act("go", {"of": X, "drink": order.value})
+
+    by_arguments = Scenario(WORLD.owners, [Action("go", depends_on=lambda args: [args["of"]])], WORLD.values)
+    assert codes(with_run(run, scenario=by_arguments)) == []
+
+
 # -- hooks -------------------------------------------------------------------------------------------------------------------------------
 
 HOOKS: dict[str, tuple[Any, str, str]] = {

@@ -7,7 +7,6 @@ runs the few episodes that show such things. Whether the system behind it is rig
 from __future__ import annotations
 
 from collections.abc import Iterator
-from difflib import get_close_matches
 from itertools import product
 
 from fencecheck.errors import BadInput, FencecheckError, Nondeterministic
@@ -15,7 +14,7 @@ from fencecheck.history import Declared, Derive, History, Validated, labelled
 from fencecheck.interleaving import CorruptParent, Deliver, Event, Replan, Restore, Update, What
 from fencecheck.judge import judge
 from fencecheck.model import Scenario
-from fencecheck.run.adapter import OPTIONAL, AgentSystem, name_of
+from fencecheck.run.adapter import OPTIONAL, name_of
 from fencecheck.run.faults import EpisodeOver, Fault, Restarted
 from fencecheck.run.raised import place
 from fencecheck.run.simulate import Runner, SystemLike
@@ -84,6 +83,7 @@ def _of_error(error: FencecheckError) -> Problem:
 
 
 _SENTENCES = {
+    "which nothing refers to": "misnamed-hook",
     "leaks state from one episode": "state-leak",
     "changes its scenario while it runs": "state-leak",
     "never acts, even without any event": "never-acts",
@@ -121,7 +121,6 @@ class _Found:
     def look(self) -> None:
         """Runs the episodes, and looks at what they show."""
         with Runner(watched(self.system, self.notes), self.scenario) as runner:
-            self.add(*_misnamed(runner))
             try:
                 with listening(self.notes):
                     first = runner.run()
@@ -303,23 +302,3 @@ def _no_evidence(history: History) -> Iterator[Problem]:
     for finding in judge(history).findings:
         if finding.code == "no-evidence":
             yield Problem("no-evidence", finding.message.rstrip("."), "pass plan= or basis= to kit.act, or arguments that carry the values")
-
-
-def _misnamed(runner: Runner) -> Iterator[Problem]:
-    """Methods that look like hooks, and are called by nobody."""
-    known = {*OPTIONAL, "setup", "run", "teardown"}
-    folded: dict[str, str] = {name.replace("_", ""): name for name in known}
-    for name, value in _members(type(runner._probe)):
-        if name in known or name.startswith("_") or not callable(value):
-            continue
-        plain = name.lower().replace("_", "").removeprefix("on")
-        near = folded.get(plain) or next((folded[close] for close in get_close_matches(plain, folded, 1, cutoff=0.85)), None)
-        if near is not None and not callable(getattr(runner._probe, near, None) if near in OPTIONAL else None):
-            yield Problem("misnamed-hook", f"{name}() looks like the hook {near}(), and fencecheck never calls it", f"name it {near}")
-
-
-def _members(kind: type) -> Iterator[tuple[str, object]]:
-    for base in kind.__mro__:
-        if base in (AgentSystem, object):
-            continue
-        yield from vars(base).items()

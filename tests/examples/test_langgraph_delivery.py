@@ -32,27 +32,21 @@ app, system = sys.modules["app"], sys.modules[NaiveDelivery.__module__]
 REQUIREMENT, WINDOW = "order/42/requirement", "order/42/window"
 
 
-class NaiveOnDisk(NaiveDelivery):  # type: ignore[misc,valid-type]
-    """Its checkpoints are in a SQLite file."""
+class FencedInMemory(FencedDelivery):  # type: ignore[misc,valid-type]
+    """Its checkpoints are kept in memory only."""
 
-    saver = "sqlite"
-
-
-class FencedOnDisk(FencedDelivery):  # type: ignore[misc,valid-type]
-    """Its checkpoints are in a SQLite file."""
-
-    saver = "sqlite"
+    saver = "memory"
 
 
 @pytest.fixture(scope="module")
 def naive() -> Iterator[Runner]:
-    with Runner(NaiveOnDisk) as runner:
+    with Runner(NaiveDelivery) as runner:
         yield runner
 
 
 @pytest.fixture(scope="module")
 def fenced() -> Iterator[Runner]:
-    with Runner(FencedOnDisk) as runner:
+    with Runner(FencedDelivery) as runner:
         yield runner
 
 
@@ -97,10 +91,10 @@ def test_fenced_holds_over_any_number_of_events() -> None:
     assert {"torn-validation", "raced-act"} <= set(report.beyond)  # the window that the protocol does not close
 
 
-def test_the_verdicts_are_the_same_on_disk() -> None:
-    both = [check(system, max_events=1, fresh_process=False) for system in (NaiveOnDisk, FencedOnDisk)]
-    assert [report.verdict for report in both] == ["violated", "held"]
-    assert both[1].counts == check(FencedDelivery, max_events=1, fresh_process=False).counts
+def test_the_verdict_is_the_same_in_memory() -> None:
+    on_disk, in_memory = [check(system, max_events=1, fresh_process=False) for system in (FencedDelivery, FencedInMemory)]
+    assert on_disk.verdict == in_memory.verdict == "held"
+    assert on_disk.counts == in_memory.counts
 
 
 def test_fenced_recovers_by_one_replan(fenced: Runner) -> None:
@@ -153,7 +147,7 @@ def test_an_update_and_a_restart_after_the_approval(naive: Runner, fenced: Runne
         assert codes(history) == found
 
 
-class FencedInANodeOfItsOwn(FencedOnDisk):
+class FencedInANodeOfItsOwn(FencedDelivery):
     """The fence is one node and the tool call the next, so that a checkpoint lies between them."""
 
     def open(self) -> None:
@@ -207,7 +201,7 @@ def test_the_kits_faults_arrive_as_the_applications_own(fenced: Runner) -> None:
 
 
 def test_no_state_is_left_and_the_database_does_not_grow() -> None:
-    with Runner(FencedOnDisk) as runner:
+    with Runner(FencedDelivery) as runner:
         first = runner.run()
         worker: Any = runner._opened
         file = Path(worker.folder.name) / "checkpoints.sqlite"
@@ -412,7 +406,7 @@ def test_async_fenced_holds(adapter: type[AgentSystem]) -> None:
     assert "restart" in report.fired
 
 
-class SyncNodesAwaited(FencedOnDisk):
+class SyncNodesAwaited(FencedDelivery):
     """The application's own plain nodes, which `ainvoke` runs in threads of the loop's pool: plain ports, called from there."""
 
     runtime = "asyncio"

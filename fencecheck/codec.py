@@ -1,17 +1,15 @@
 """JSON and JSONL of the values, and case files. Whatever cannot be read is refused with one sentence.
 
 **Interleaving**: one JSON object, `{"fencecheck_interleaving": 1, "scenario": ..., "dropped": [...], "events": [...]}`.
-
-**History**: JSONL. Line 1 is the header, `{"fencecheck_history": 1, "scenario": ..., "dropped": [...], "own_store": ..., "versions": ...,
-"records": <count>, "entries": <count>}` and, where they were noted, the source `lines`, who was `waiting`
-and the `timers`. Then one line for each record, as in
-`History.records`; then one line for each entry, in order of time. `type` says what a line is. The counts tell a history that was cut off.
-
 **Case file**: one JSON object, `{"fencecheck_case": 2, ...}`, the fields of `Case`. Format 1 has no `smallest`.
 
-What JSON cannot hold: a tuple comes back as a list. In a history (values of the scenario and of records, arguments of acts) any other
-such value is stored as its `repr`, since a history is evidence: equal values stay equal. In an interleaving or a case it is refused, since
-a replay would run with another value. An `Action.depends_on` that is a function becomes `"keys_of": null`; what it returned is in the acts.
+**History**: JSONL. Line 1 is the header, `{"fencecheck_history": 1, "scenario": ..., "dropped": [...], "own_store": ..., "versions": ...,
+"records": <count>, "entries": <count>}` and, where they were noted, the source `lines`, who was `waiting` and the `timers`. Then one line for each
+record, as in `History.records`; then one for each entry, in order of time. `type` says what a line is. The counts tell a history that was cut off.
+
+What JSON cannot hold: a tuple comes back as a list. In a history (values of the scenario and of records, arguments of acts) any other such value is
+stored as its `repr`, since a history is evidence: equal values stay equal. In an interleaving or a case it is refused, since a replay would run with
+another value. An `Action.depends_on` that is a function becomes `"keys_of": null`; what it returned is in the acts.
 """
 
 from __future__ import annotations

@@ -57,8 +57,7 @@ def refuse_slips(name: str, system: type[AgentSystem]) -> None:
     if system in _seen:
         return
     own = [cls for cls in system.__mro__ if issubclass(cls, AgentSystem) and cls is not AgentSystem]
-    defined = {word for cls in own for word in vars(cls)}
-    for word, value, meant in _slips(own, defined):
+    for word, value, meant in _slips(own):
         if not _is_used(word, own):
             what, right = (f"{word}()", f"{meant}()") if callable(value) and meant in _HOOKS else (word, meant)
             raise BadInput(
@@ -67,7 +66,7 @@ def refuse_slips(name: str, system: type[AgentSystem]) -> None:
     _seen.add(system)
 
 
-def _slips(own: list[type], defined: set[str]) -> Iterator[tuple[str, Any, str]]:
+def _slips(own: list[type]) -> Iterator[tuple[str, Any, str]]:
     """What is there, under which name, and under which it should be."""
     known = {_plain(word): word for word in (*_ATTRIBUTES, *_HOOKS)}
     for cls in own:
@@ -75,7 +74,7 @@ def _slips(own: list[type], defined: set[str]) -> Iterator[tuple[str, Any, str]]
             if word.startswith("_") or word in _ATTRIBUTES or word in _HOOKS:
                 continue
             meant = known.get(alike(_plain(word), known, _ALIKE) or "")
-            if meant is not None and meant not in defined and _fits(meant, value):
+            if meant is not None and meant not in vars(cls) and _fits(meant, value):
                 yield word, value, meant
 
 

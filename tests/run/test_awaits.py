@@ -76,7 +76,7 @@ def test_a_plain_port_that_is_awaited() -> None:
 
     with pytest.raises(CouldNotRun) as caught:
         check(running(run), fresh_process=False)
-    assert str(caught.value).endswith("nothing to judge: a port of kit is not awaited: write await kit.aio and the same port")
+    assert str(caught.value).endswith("nothing to judge: kit.read is not to be awaited: write await kit.aio.read(...)")
 
 
 def test_a_call_that_an_event_kept_from_being_awaited() -> None:

@@ -75,7 +75,7 @@ class _ByHand(AgentSystem):
         else:
             with suppress(FencecheckError):  # which the client was told
                 serve(self.kit, came, self.hand.refusal)
-            self.kit._landing.mistake = None
+            self.kit._refused = None
 
     def _land(self, what: What) -> None:
         """The event lands before the next point, whichever that is."""

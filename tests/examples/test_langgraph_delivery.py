@@ -32,7 +32,7 @@ app, system = sys.modules["app"], sys.modules[NaiveDelivery.__module__]
 REQUIREMENT, WINDOW = "order/42/requirement", "order/42/window"
 
 
-class FencedInMemory(FencedDelivery):  # type: ignore[misc,valid-type]
+class WithoutADisk(FencedDelivery):  # type: ignore[misc,valid-type]
     """Its checkpoints are kept in memory only."""
 
     saver = "memory"
@@ -92,7 +92,7 @@ def test_fenced_holds_over_any_number_of_events() -> None:
 
 
 def test_the_verdict_is_the_same_in_memory() -> None:
-    on_disk, in_memory = [check(system, max_events=1, fresh_process=False) for system in (FencedDelivery, FencedInMemory)]
+    on_disk, in_memory = [check(system, max_events=1, fresh_process=False) for system in (FencedDelivery, WithoutADisk)]
     assert on_disk.verdict == in_memory.verdict == "held"
     assert on_disk.counts == in_memory.counts
 

@@ -26,6 +26,7 @@ from fencecheck.run.world import World, handed_out
 if TYPE_CHECKING:
     from fencecheck.run.aio import AioPorts
     from fencecheck.run.landing import Landing
+    from fencecheck.run.wrap import Names
 
 _AGENT: ContextVar[str] = ContextVar("fencecheck_agent")
 _HOOK: ContextVar[bool] = ContextVar("fencecheck_hook", default=False)
@@ -401,11 +402,20 @@ class Kit:
 
     # -- what teams really run ---------------------------------------------------------------------------------------
 
-    def wrap(self, client: Any, **options: Any) -> Any:
+    def wrap(
+        self,
+        client: Any,
+        *,
+        reads: Names = (),
+        heads: Names = (),
+        writes: Names = (),
+        timeout: float | None = None,
+        idempotency_key: str | None = None,
+    ) -> Any:
         """`client` with some of its methods made ports, and all else as it is. Arguments and errors as for `fencecheck.run.wrap.wrap`."""
         from fencecheck.run.wrap import wrap
 
-        return wrap(self, client, **options)
+        return wrap(self, client, reads=reads, heads=heads, writes=writes, timeout=timeout, idempotency_key=idempotency_key)
 
     def replaying(self, still: Callable[[], bool] | None = None, *, of: str = "") -> AbstractContextManager[None]:
         """One replay of a workflow, from its beginning: calls inside are no points, no answers and no effects, and return what they did before.

@@ -333,7 +333,7 @@ def test_a_version_beside_another_of_its_key_is_not_served_under_another_one(oth
     assert [entry.fired for entry in history.entries if type(entry) is Landed] == [True, other == Y]
     model, world = Model(scenario), Model(scenario).first
     world = model.after(Update(X), world, (), history) or world
-    symbolic = model.after(CorruptParent(1, "wrong-key"), world, lineage_of(history, "p1"), history)
+    symbolic = model.after(CorruptParent(1, "wrong-key"), world, lineage_of(history.records, "p1"), history)
     assert (symbolic is not None) == (other == Y)  # the search that closes knows it too
 
 

@@ -10,11 +10,11 @@ import pytest
 from fencecheck.errors import BadInput, CouldNotRun
 from fencecheck.history import Act, Declared, Derive, Ended, Fetch, Halted, Head, Landed, Memory, Pause, Read, Seam, Validated, labelled
 from fencecheck.interleaving import CORRUPT_HOWS, CorruptParent, Deliver, Event, MissingParent, Outage, Restore, ToolFault, Update
-from fencecheck.model import Action, Record, Scenario
+from fencecheck.model import Action, Record, Scenario, lineage_of
 from fencecheck.run import faults
 from fencecheck.run.faults import MALFORMED
 from fencecheck.run.simulate import Runner
-from fencecheck.search.states import Model, lineage_of
+from fencecheck.search.states import Model
 
 from .faces import RUNTIMES, WORLD, Face, X, Y, failure, run, system
 

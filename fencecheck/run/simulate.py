@@ -232,7 +232,7 @@ class Runner:
         line = kit._line = None if self._runtime is None else self._runtime.line(kit)
         kit._next = landing.next_stop()
         episode: _Episode = self._episode if self._runtime is None else self._awaited_episode
-        if self.plain is None:
+        if self.plain is None and not lines:  # a line that is noted is that of the coroutine itself
             episode = self._first(episode)
         with _origins() if lines else _NOTHING:
             ended = episode(instance, kit, landing)

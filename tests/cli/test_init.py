@@ -17,7 +17,13 @@ from fencecheck.report import starter
 from .made import fencecheck, sentence
 
 ROOT = Path(__file__).parents[2]
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+ENVIRONMENT = {
+    **os.environ,
+    "COLUMNS": "120",
+    "PYTHONPATH": str(ROOT),
+    "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+    "PYTHONDONTWRITEBYTECODE": "1",
+}
 STARTERS = starter.starters()
 WORKFLOW = Path(".github/workflows/fencecheck.yml")
 

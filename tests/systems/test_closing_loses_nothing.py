@@ -17,6 +17,7 @@ from fencecheck.search.placing import every
 from fencecheck.search.prove import BASE
 from fencecheck.worlds import world
 
+from .programs import asking_system
 from .programs import system as program
 from .seen import PLACES, lost_by_closing
 from .specimens import SHOWN_BY
@@ -68,6 +69,13 @@ def test_two_events_in_a_generated_system(seed: int) -> None:
     with Runner(program(seed, length=2 + seed % 3)) as runner:
         further = Random(seed).sample(variants_of(runner, runner.kinds), 2)
         assert lost_by_closing(runner, 2, {"update (fresh)", *further}) == ""
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_two_events_in_a_generated_system_that_asks_for_more(seed: int) -> None:
+    with Runner(asking_system(seed, length=2)) as runner:
+        further = Random(seed).choice([name for name in variants_of(runner, runner.kinds) if name != "update (fresh)"])
+        assert lost_by_closing(runner, 2, {"update (fresh)", further, DROPPED}) == ""
 
 
 @pytest.mark.parametrize("seed", range(200, 216))

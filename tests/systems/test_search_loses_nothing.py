@@ -14,6 +14,7 @@ from fencecheck.run.adapter import AgentSystem
 from fencecheck.run.simulate import Runner
 from fencecheck.worlds import world
 
+from .programs import asking_system
 from .programs import system as program
 from .seen import difference, plain, reduced
 from .specimens import SHOWN_BY, SHOWN_BY_THREE, KeepsItsPlan, ReadsOnceMore
@@ -79,6 +80,13 @@ def test_three_events_in_a_short_generated_system(seed: int) -> None:
     with Runner(program(seed, length=1)) as runner:
         kinds = Random(seed).sample([kind for kind in ("deliver", "missing-parent", "restart", "replan") if kind in runner.kinds], 1)
         assert difference(runner, 3, ("update", *kinds)) == ""
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_two_events_in_a_generated_system_that_asks_for_more(seed: int) -> None:
+    with Runner(asking_system(seed, length=2)) as runner:
+        further = Random(seed).choice([kind for kind in ("deliver", "missing-parent", "restart") if kind in runner.kinds])
+        assert difference(runner, 2, ("update", further, "dropped-declaration")) == ""
 
 
 def test_the_full_search_is_the_plain_one() -> None:

@@ -42,6 +42,8 @@ _WHERE = {
 }
 _MODULES = {"codec", "conformance", "decisions", "errors", "faults", "fence", "judge", "mutants", "strategies", "systems", "worlds"}
 
+__all__ = [*_WHERE, *sorted(_MODULES)]
+
 if TYPE_CHECKING:
     from fencecheck import faults as faults
     from fencecheck.history import History as History

@@ -9,15 +9,16 @@ import os
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from fencecheck import __version__
 from fencecheck.errors import BadInput, CouldNotRun, FencecheckError
+from fencecheck.report.streams import UNWRITTEN, echo, print_lines, progress, throw_away
 
 if TYPE_CHECKING:
     from fencecheck.model import Scenario
@@ -43,8 +44,6 @@ _INTERRUPTED = 130
 _LONGEST = 2_000
 """Most characters of a sentence: what a system raises may hold a whole document."""
 _LAST_WORK_S = 1.0
-_UNWRITTEN = "fencecheck.unwritten"
-"""Where a command notes why its output could not be written, which is said at its end: the files are still wanted."""
 
 
 class _Group(click.Group):
@@ -105,7 +104,7 @@ def _say(message: str) -> None:
         text = " ".join(message.split())
         click.echo(f"fencecheck: {text[:_LONGEST]}{'…' if text[_LONGEST:] else ''}", err=True)
     except OSError:
-        _throw_away(sys.stderr)
+        throw_away(sys.stderr)
 
 
 def _unexpected(error: BaseException) -> str:
@@ -242,12 +241,12 @@ def _check_all(loaded: dict[str, SystemLike], options: dict[str, Any], save: Pat
         else:
             unsaved = _save(report, save, name) if save is not None and report.failures else None
             if number:
-                _echo()
-            _print(lambda width, report=report: report_lines(report, width))  # type: ignore[misc]
+                echo()
+            print_lines(lambda width, report=report: report_lines(report, width))  # type: ignore[misc]
             if unsaved is not None:
                 errors[name] = unsaved
             elif save is None and report.failures:
-                _echo("  to keep this as a case and a test, add --save DIR")
+                echo("  to keep this as a case and a test, add --save DIR")
         if name in errors:
             _say(errors[name])
     return reports, errors
@@ -267,7 +266,7 @@ def _save(report: Report, directory: Path, name: str) -> str | None:
 def _checked(name: str, system: SystemLike, **options: Any) -> Report:
     from fencecheck.search.check import check
 
-    with _progress(f"checking {name}"), _no_exit():
+    with progress(f"checking {name}"), _no_exit():
         return check(system, **options)
 
 
@@ -303,7 +302,7 @@ def _scenario(keys: int | None, declared: int | None, depth: int | None) -> Scen
 def _exit(statuses: Iterable[int] = ()) -> None:
     """Ends with the worst status: could not run or be written, then violated, then inconclusive."""
     context = click.get_current_context()
-    unwritten = context.meta.get(_UNWRITTEN)
+    unwritten = context.meta.get(UNWRITTEN)
     if unwritten is not None:
         _say(unwritten)
     context.exit(max([*statuses, 0 if unwritten is None else 2], key=_WORST.index))
@@ -322,10 +321,10 @@ def check_adapter(systems: tuple[str, ...]) -> None:
     statuses = []
     for name in systems:
         system = _load(name)
-        with _progress(f"looking at {name}"), _no_exit():
+        with progress(f"looking at {name}"), _no_exit():
             found = problems(system)
         for line in told(name_of(system), found):
-            _echo(line)
+            echo(line)
         statuses.append(1 if found else 0)
     _exit(statuses)
 
@@ -350,7 +349,7 @@ def replay(case: Path, system: str | None) -> None:
     target = _load(system) if system is not None else _load(stored.system, case.parent)
     with _no_exit():
         result = replay(stored, target)
-    _print(lambda width: replay_lines(name_of(target), result, width))
+    print_lines(lambda width: replay_lines(name_of(target), result, width))
     _exit([result.exit_status])
 
 
@@ -366,17 +365,17 @@ def demo() -> None:
     from fencecheck.report.terminal import comparison_lines, report_lines
     from fencecheck.systems import ALL
 
-    _echo("Six systems that plan first and act later, over any number of updates, outages and missing parents. Is what goes out current?\n")
+    echo("Six systems that plan first and act later, over any number of updates, outages and missing parents. Is what goes out current?\n")
     reports = {name: _checked(name, system, per_kind=0) for name, system in ALL.items()}
-    _print(lambda width: comparison_lines(reports.values(), width))
-    _echo()
-    _print(lambda width: report_lines(reports["fresh-read"], width))
+    print_lines(lambda width: comparison_lines(reports.values(), width))
+    echo()
+    print_lines(lambda width: report_lines(reports["fresh-read"], width))
     other = [f"{name} is {reports[name].verdict}, not {verdict}" for name, verdict in EXPECTED.items() if reports[name].verdict != verdict]
-    _echo()
+    echo()
     if other:
-        _echo(f"not as expected: {', '.join(other)}")
+        echo(f"not as expected: {', '.join(other)}")
     else:
-        _echo("Each verdict is the expected one. Your own system: fencecheck init, then fencecheck check.")
+        echo("Each verdict is the expected one. Your own system: fencecheck init, then fencecheck check.")
     _exit([1 if other else 0])
 
 
@@ -391,9 +390,9 @@ def systems() -> None:
         ("Coding agents, on real files", compared.ON_FILES),
         ("Known-bad fences", mutants.ALL),
     ):
-        _echo(f"{title}:")
+        echo(f"{title}:")
         for name, system in listed.items():
-            _echo(f"  {name:<26} {(system.__doc__ or '').strip().splitlines()[0]}")
+            echo(f"  {name:<26} {(system.__doc__ or '').strip().splitlines()[0]}")
     _exit()
 
 
@@ -409,7 +408,7 @@ def init(directory: Path, framework: str, listed: bool) -> None:
     from fencecheck.report import starter
 
     for line in starter.listed() if listed else starter.write_all(framework, directory):
-        _echo(line)
+        echo(line)
     _exit()
 
 
@@ -422,88 +421,19 @@ def init(directory: Path, framework: str, listed: bool) -> None:
 @click.option("--port", type=click.IntRange(0, 65_535), default=0, metavar="PORT", help="The port (a free one).")
 @click.option("--token", metavar="TOKEN", help="What each request has to carry (one that nobody can guess).")
 @click.option("--refusal", type=click.Choice(("reset", "503")), default="reset", help="What an owner that refuses does.")
-def serve(
-    system: str | None, keys: int | None, declared: int | None, depth: int | None, host: str, port: int, token: str | None, refusal: str
-) -> None:
+def serve(system: str | None, keys: int | None, declared: int | None, depth: int | None, **where: Any) -> None:
     """Serve owners, records and tools over HTTP, to develop an agent in any language against.
 
     SYSTEM, named as for `check`, says in which scenario; by default a generated one. Ctrl-C ends it.
     """
     from fencecheck.report.json import judged_in_short
     from fencecheck.run.simulate import Runner
-
-    try:
-        from fencecheck.integrations.http.by_hand import introduction, serve_by_hand
-        from fencecheck.integrations.http.service import Service
-    except ImportError as error:
-        raise BadInput(f"serve cannot be run: {error}") from error
     from fencecheck.systems import ALL
 
+    try:
+        from fencecheck.integrations.http.by_hand import serve_by_hand
+    except ImportError as error:
+        raise BadInput(f"serve cannot be run: {error}") from error
     with _no_exit():
         scenario = Runner(_load(system) if system is not None else ALL["planfence"], _scenario(keys, declared, depth)).scenario
-    if token is not None and not (token.isascii() and token.isprintable() and token.strip() == token and token):
-        raise BadInput("--token must be a text without blanks at its ends, which a header can carry: leave it out for one that is made up")
-    service = Service(host, port, token, by_hand=True).start()
-    try:
-        for line in introduction(service, scenario):
-            _echo(line)
-        serve_by_hand(scenario, service, refusal, judged_in_short)
-    finally:
-        service.stop()
-
-
-# -- printing ------------------------------------------------------------------------------------------------------------------------
-
-
-def _print(lines: Callable[[int], Any]) -> None:
-    from fencecheck.report.terminal import emit, width_of
-
-    if sys.stdout is not None:  # closed by who called
-        with _reader_may_go():
-            emit(lines(width_of(sys.stdout)), sys.stdout)
-
-
-def _echo(text: str = "") -> None:
-    with _reader_may_go():
-        click.echo(text)
-
-
-@contextmanager
-def _reader_may_go() -> Iterator[None]:
-    """A reader that goes, as `| head` does, ends the printing and nothing else: the verdict and the files are still wanted.
-
-    So does a disk that is full; but that is said.
-    """
-    try:
-        yield
-        sys.stdout.flush() if sys.stdout is not None else None
-    except BrokenPipeError:
-        _throw_away(sys.stdout)
-    except ValueError:
-        click.get_current_context().meta[_UNWRITTEN] = "standard output was closed by the system under test: leave it open"
-    except OSError as error:
-        reason = (error.strerror or type(error).__name__).lower()
-        click.get_current_context().meta[_UNWRITTEN] = (
-            f"standard output cannot be written ({reason}): send it elsewhere, or use --json FILE"
-        )
-        _throw_away(sys.stdout)
-
-
-def _throw_away(stream: IO[str]) -> None:
-    """From now on, what is written to a stream goes nowhere; so does what it still holds, at the end of the process."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, stream.fileno())
-    os.close(nowhere)
-
-
-@contextmanager
-def _progress(text: str) -> Iterator[None]:
-    """Says on a terminal what takes so long, and takes it back."""
-    if sys.stderr is None or not sys.stderr.isatty():
-        yield
-        return
-    from rich.console import Console
-
-    console = Console(stderr=True, highlight=False, markup=False)
-    with console.status(f"{text} …"):
-        yield
+    serve_by_hand(scenario, echo, judged_in_short, **where)

@@ -1,17 +1,15 @@
 """JSON and JSONL of the values, and case files. Whatever cannot be read is refused with one sentence.
 
 **Interleaving**: one JSON object, `{"fencecheck_interleaving": 1, "scenario": ..., "dropped": [...], "events": [...]}`.
+**Case file**: one JSON object, `{"fencecheck_case": 2, ...}`, the fields of `Case`. Format 1 has no `smallest`.
 
 **History**: JSONL. Line 1 is the header, `{"fencecheck_history": 1, "scenario": ..., "dropped": [...], "own_store": ..., "versions": ...,
-"records": <count>, "entries": <count>}` and, where they were noted, the source `lines`, who was `waiting`
-and the `timers`. Then one line for each record, as in
-`History.records`; then one line for each entry, in order of time. `type` says what a line is. The counts tell a history that was cut off.
+"records": <count>, "entries": <count>}` and, where they were noted, the source `lines`, who was `waiting` and the `timers`. Then one line for each
+record, as in `History.records`; then one for each entry, in order of time. `type` says what a line is. The counts tell a history that was cut off.
 
-**Case file**: one JSON object, `{"fencecheck_case": 1, ...}`, the fields of `Case`.
-
-What JSON cannot hold: a tuple comes back as a list. In a history (values of the scenario and of records, arguments of acts) any other
-such value is stored as its `repr`, since a history is evidence: equal values stay equal. In an interleaving or a case it is refused, since
-a replay would run with another value. An `Action.depends_on` that is a function becomes `"keys_of": null`; what it returned is in the acts.
+What JSON cannot hold: a tuple comes back as a list. In a history (values of the scenario and of records, arguments of acts) any other such value is
+stored as its `repr`, since a history is evidence: equal values stay equal. In an interleaving or a case it is refused, since a replay would run with
+another value. An `Action.depends_on` that is a function becomes `"keys_of": null`; what it returned is in the acts.
 """
 
 from __future__ import annotations
@@ -35,8 +33,8 @@ from fencecheck.history import Act, Entry, History, arrivals
 from fencecheck.interleaving import Event, Interleaving, Update, What, refuse_unknown_how
 from fencecheck.model import Record, Scenario
 
-FORMAT = 1
-"""The version of every format here. A reader refuses a newer one."""
+FORMATS = {"interleaving": 1, "history": 1, "case": 2}
+"""The version of each format here that is written. Older ones are read, a newer one is refused."""
 
 T = TypeVar("T")
 Data = bytes | str
@@ -68,6 +66,7 @@ class Case(Struct, frozen=True, repr_omit_defaults=True, forbid_unknown_fields=T
         key: the key that it is about; None if about none.
         message: the finding in a sentence.
         seed: the seed of the search that found it, if it had one.
+        smallest: whether every interleaving of fewer events was run when it was found; None where the file is older than the field.
     """
 
     fencecheck: str
@@ -80,6 +79,7 @@ class Case(Struct, frozen=True, repr_omit_defaults=True, forbid_unknown_fields=T
     key: str | None
     message: str
     seed: int | None = None
+    smallest: bool | None = None
 
 
 class _InterleavingFile(Struct, forbid_unknown_fields=True):
@@ -122,7 +122,7 @@ def encode_interleaving(interleaving: Interleaving) -> bytes:
     Raises:
         BadInput: a value of the scenario is a Hypothesis strategy, or something else that JSON cannot hold.
     """
-    stored = _InterleavingFile(FORMAT, _exactly(interleaving.scenario), interleaving.dropped, interleaving.events)
+    stored = _InterleavingFile(FORMATS["interleaving"], _exactly(interleaving.scenario), interleaving.dropped, interleaving.events)
     return _encode(stored)
 
 
@@ -154,7 +154,7 @@ def encode_history(history: History) -> bytes:
         BadInput: a value of the scenario is a Hypothesis strategy.
     """
     header = _Header(
-        FORMAT,
+        FORMATS["history"],
         _by_repr(history.scenario),
         history.versions,
         len(history.records),
@@ -223,7 +223,7 @@ def encode_case(case: Case) -> bytes:
         BadInput: a value of the scenario is a Hypothesis strategy, or something else that JSON cannot hold.
     """
     scenario = _exactly(case.scenario) if case.scenario is not None else None
-    stored = {"fencecheck_case": FORMAT, **asdict(replace(case, scenario=scenario))}
+    stored = {"fencecheck_case": FORMATS["case"], **asdict(replace(case, scenario=scenario))}
     return msgspec.json.format(_encode(stored), indent=2) + b"\n"
 
 
@@ -441,11 +441,11 @@ def _object(data: Data, kind: str, place: str) -> dict[str, Any]:
     found, mark = _parse(data, place), f"fencecheck_{kind}"
     if not isinstance(found, dict) or mark not in found:
         raise BadInput(f"{place}: not {_a('fencecheck ' + kind)}, since it has no field {mark!r}: {_GIVE}")
-    version = found[mark]
-    if isinstance(version, int) and not isinstance(version, bool) and version > FORMAT:
-        raise BadInput(f"{place}: written by a newer fencecheck (format {version}, this one reads up to {FORMAT}): upgrade fencecheck")
-    if version != FORMAT or isinstance(version, bool):
-        raise BadInput(f"{place}: field {mark} must be {FORMAT}, not {version!r}: correct it")
+    version, newest = found[mark], FORMATS[kind]
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        raise BadInput(f"{place}: field {mark} must be {newest}, not {version!r}: correct it")
+    if version > newest:
+        raise BadInput(f"{place}: written by a newer fencecheck (format {version}, this one reads up to {newest}): upgrade fencecheck")
     return dict(found)
 
 

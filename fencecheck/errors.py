@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+__all__ = ["BadInput", "CouldNotRun", "FencecheckError", "Nondeterministic"]
+
 
 class FencecheckError(Exception):
     """Base of every error that the tool reports. `exit_status` is what the command line returns for it."""

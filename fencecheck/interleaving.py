@@ -96,7 +96,13 @@ class Advance(Struct, frozen=True, tag="advance", repr_omit_defaults=True, forbi
 
 
 class Outage(Struct, frozen=True, tag="outage", repr_omit_defaults=True, forbid_unknown_fields=True):
-    """From now on `owner` answers badly: refuses, never answers, answers garbage, for another key, or with an earlier head."""
+    """From now on `owner` answers badly.
+
+    Args:
+        owner: whose answers.
+        how: `refuse`; `hang`, it never answers; `malformed`, it answers garbage; `wrong-key`, it answers for another key; `older-head`, it answers
+            with an earlier version, which breaks the assumption of honest owners.
+    """
 
     owner: str
     how: OutageHow = "refuse"
@@ -143,7 +149,12 @@ class CorruptParent(Struct, frozen=True, tag="corrupt-parent", repr_omit_default
 
 
 class ToolFault(Struct, frozen=True, tag="tool-fault", repr_omit_defaults=True, forbid_unknown_fields=True):
-    """The next call of `tool` goes wrong: it is refused, its reply is lost after the effect, or its precondition fails."""
+    """The next call of `tool` goes wrong.
+
+    Args:
+        tool: which one.
+        how: `refuse`, nothing is done; `lost-reply`, it is done and the reply is lost; `precondition-failed`, nothing is done, as after If-Match.
+    """
 
     tool: str
     how: ToolHow = "refuse"

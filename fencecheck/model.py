@@ -89,6 +89,7 @@ class Action(Struct, metaclass=_Named, frozen=True, repr_omit_defaults=True, for
         times: how often the act is meant to go out in one episode.
         replans: how often a system may replan after the first validation and still be bounded.
         tool: the tool that carries the act out; the name itself if empty.
+        keys_of: the same function, where `depends_on` is not it.
         by_arguments: whether the keys depend on the arguments: known of a stored action too, whose function is not stored.
 
     Raises:
@@ -205,7 +206,7 @@ class Scenario(Struct, metaclass=_Named, frozen=True, repr_omit_defaults=True, f
         tasks: names of the plans that a `Replan` event can ask for.
         depth: generations between a plan and the versions that it rests on. Only systems that take a generated scenario look at it.
         update_hows: further ways in which a key is updated, besides `fresh`, `earlier` and `removed`: name to what a report says of it, which
-            follows "commits r2, " or "leaves r1 as it is, ". For a system with its own store, whose `change(key, how, value)` carries them out.
+            follows "commits r2, " or "leaves r1 as it is, ". For a system with its own store, whose `publish_how(key, how, value)` carries them out.
 
     Raises:
         BadInput: two owners hold one key, an action names a key that nobody owns, a value is that of the version before, or a list that must

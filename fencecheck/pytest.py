@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from fencecheck.search.drawing import Profile, Worlds
     from fencecheck.search.report import Report
 
+__all__ = ["assert_fixed", "suite"]
+
 ENGINES: tuple[Engine, ...] = ("exhaust", "explore")
 
 

@@ -44,6 +44,9 @@ LIKELY_TASKS = 4
 def updates(scenario: Scenario) -> SearchStrategy[Update]:
     """The owner of a key commits a new version: a fresh value first, then an earlier one again, then a removal, then the scenario's further ways.
 
+    Args:
+        scenario: the world.
+
     Raises:
         BadArgument: `scenario` is none, or has no keys.
     """
@@ -52,7 +55,7 @@ def updates(scenario: Scenario) -> SearchStrategy[Update]:
 
 
 def deliveries(scenario: Scenario) -> SearchStrategy[Deliver]:
-    """The newest version of a key reaches every agent's memory. Raises as `updates`."""
+    """The newest version of a key reaches every agent's memory. `scenario` and what is raised as for `updates`."""
     keys = some("deliveries", "keys", check_scenario("deliveries", scenario).keys)
     return _made(Deliver, keys)
 
@@ -72,7 +75,7 @@ def switches(scenario: Scenario, *, tasks: int = LIKELY_TASKS) -> SearchStrategy
 
 
 def advances(scenario: Scenario) -> SearchStrategy[Advance]:
-    """Virtual time passes to the next timer. Raises as `missing_parents`."""
+    """Virtual time passes to the next timer. `scenario` and what is raised as for `missing_parents`."""
     check_scenario("advances", scenario)
     return _made(lambda _: Advance(), range(1))
 
@@ -94,13 +97,16 @@ def outages(scenario: Scenario, *, assume_broken: Iterable[str] = frozenset()) -
 
 
 def restores(scenario: Scenario) -> SearchStrategy[Restore]:
-    """An owner answers well again. Raises as `outages`."""
+    """An owner answers well again. `scenario` and what is raised as for `outages`."""
     owners = some("restores", "owners", tuple(check_scenario("restores", scenario).owners))
     return _made(Restore, owners)
 
 
 def missing_parents(scenario: Scenario) -> SearchStrategy[MissingParent]:
     """A record can no longer be read: at some place of the lineage of the last plan, or the head of a declared key.
+
+    Args:
+        scenario: the world.
 
     Raises:
         BadArgument: `scenario` is none.
@@ -110,24 +116,24 @@ def missing_parents(scenario: Scenario) -> SearchStrategy[MissingParent]:
 
 
 def corrupt_parents(scenario: Scenario) -> SearchStrategy[CorruptParent]:
-    """A record of the lineage of the last plan is served so that it must not verify. Raises as `missing_parents`."""
+    """A record of the lineage of the last plan is served so that it must not verify. `scenario` and what is raised as for `missing_parents`."""
     places = _places(check_scenario("corrupt_parents", scenario))
     return _made(CorruptParent, places, CORRUPT_HOWS)
 
 
 def tool_faults(scenario: Scenario) -> SearchStrategy[ToolFault]:
-    """The next call of a tool goes wrong. Raises as `missing_parents`."""
+    """The next call of a tool goes wrong. `scenario` and what is raised as for `missing_parents`."""
     tools = tuple(dict.fromkeys(action.tool for action in check_scenario("tool_faults", scenario).actions))
     return _made(ToolFault, tools, TOOL_HOWS)
 
 
 def restarts(scenario: Scenario) -> SearchStrategy[Restart]:
-    """An agent loses what it holds in memory. Raises as `missing_parents`."""
+    """An agent loses what it holds in memory. `scenario` and what is raised as for `missing_parents`."""
     return _made(Restart, check_scenario("restarts", scenario).agents)
 
 
 def replans(scenario: Scenario) -> SearchStrategy[Replan]:
-    """The planner derives a new plan for a task. Raises as `missing_parents`."""
+    """The planner derives a new plan for a task. `scenario` and what is raised as for `missing_parents`."""
     return _made(Replan, check_scenario("replans", scenario).tasks)
 
 

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Struct
+from msgspec.structs import replace
 
 from fencecheck.codec import (
     AnchoredEvent,
@@ -392,7 +393,7 @@ def test_a_case_file_is_named_after_its_system_and_content(tmp_path: Path) -> No
 def test_the_form_of_a_case_file(tmp_path: Path) -> None:
     assert save_case(CASE, tmp_path).read_text() == (
         f"""{{
-  "fencecheck_case": 1,
+  "fencecheck_case": 2,
   "fencecheck": "0.1.0",
   "system": "shop.agents:OrderAgents",
   "scenario": null,
@@ -417,7 +418,8 @@ def test_the_form_of_a_case_file(tmp_path: Path) -> None:
   "code": "stale-act",
   "key": "{KEY}",
   "message": "ship went out made from r1 while r2 was current",
-  "seed": null
+  "seed": null,
+  "smallest": null
 }}
 """
     )
@@ -426,6 +428,15 @@ def test_the_form_of_a_case_file(tmp_path: Path) -> None:
 def test_a_case_can_bring_a_generated_scenario(tmp_path: Path) -> None:
     case = Case("0.1.0", "planfence", world(), (), (), "at-validation", "stale-act", None, "no", 7)
     assert load_case(save_case(case, tmp_path)) == case
+
+
+def test_a_case_of_an_older_format_says_nothing_of_its_size() -> None:
+    def older(case: dict[str, Any]) -> None:
+        case.update(fencecheck_case=1)
+        del case["smallest"]
+
+    assert decode_case(changed(encode_case(replace(CASE, smallest=True)), older)) == CASE
+    assert CASE.smallest is None
 
 
 def test_an_unwritable_directory_is_named(tmp_path: Path) -> None:
@@ -460,8 +471,8 @@ def test_case_files_that_cannot_be_read_are_refused_with_one_sentence(tmp_path: 
 
     assert sentence(None) == "T/none.json: there is no such file: name a case file that fencecheck wrote"
     assert sentence(encode_case(CASE)[:100]) == "T/case.json: ends in the middle: it was cut off, so write or copy it again"
-    newer = changed(encode_case(CASE), lambda o: o.update(fencecheck_case=2, more="fields"))
-    assert sentence(newer) == "T/case.json: written by a newer fencecheck (format 2, this one reads up to 1): upgrade fencecheck"
+    newer = changed(encode_case(CASE), lambda o: o.update(fencecheck_case=3, more="fields"))
+    assert sentence(newer) == "T/case.json: written by a newer fencecheck (format 3, this one reads up to 2): upgrade fencecheck"
     assert sentence(encode_history(HISTORY)) == "T/case.json: this is a fencecheck history, not a case: give a case"
     assert (
         sentence(b"{}") == "T/case.json: not a fencecheck case, since it has no field 'fencecheck_case': give a file that fencecheck wrote"

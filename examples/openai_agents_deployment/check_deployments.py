@@ -8,8 +8,6 @@ from typing import Any
 from deployments import READS, build, build_fenced
 
 from fencecheck import Action, Kit, Scenario
-from fencecheck.faults import Fault
-from fencecheck.fence import Halt
 from fencecheck.integrations.openai_agents import OpenAIAgentsSystem
 
 RELEASE, REGION = "service/shop/release", "service/shop/region"
@@ -56,9 +54,6 @@ class NaiveDeployment(OpenAIAgentsSystem):
     )
     prompt = "Deploy the shop."
     reads = READS
-    acts = ["deploy"]
-    patience_s = 5.0
-    halt_exceptions = (Halt, Fault)
 
     def setup(self, kit: Kit) -> None:
         super().setup(kit)

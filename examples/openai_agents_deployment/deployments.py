@@ -36,15 +36,7 @@ class Clients(Protocol):
         """Deploys the image; the number of the deployment."""
 
 
-def release_key(args: Mapping[str, Any]) -> str:
-    return f"service/{args['service']}/release"
-
-
-def region_key(args: Mapping[str, Any]) -> str:
-    return f"service/{args['service']}/region"
-
-
-READS = {"get_release": release_key, "get_region": region_key}
+READS = {"get_release": "service/{service}/release", "get_region": "service/{service}/region"}
 """The tools that read, and the fact that each asks for."""
 
 
@@ -90,12 +82,12 @@ def build(clients: Clients) -> Agent[Any]:
     @function_tool
     def get_release(service: str) -> dict[str, Any]:
         """The image that is released for a service."""
-        return clients.get(release_key({"service": service}))
+        return clients.get(READS["get_release"].format(service=service))
 
     @function_tool
     def get_region(service: str) -> dict[str, Any]:
         """The region in which a service is to run."""
-        return clients.get(region_key({"service": service}))
+        return clients.get(READS["get_region"].format(service=service))
 
     @function_tool(needs_approval=True)
     def deploy(image: str, region: str) -> str:

@@ -8,8 +8,6 @@ from typing import Any
 from refunds import READS, Deps, build, build_fenced
 
 from fencecheck import Action, Kit, Scenario
-from fencecheck.faults import Fault
-from fencecheck.fence import Halt
 from fencecheck.integrations.pydantic_ai import PydanticAISystem
 
 AMOUNT, ACCOUNT = "order/42/amount", "customer/7/account"
@@ -56,9 +54,6 @@ class NaiveRefund(PydanticAISystem):
     )
     prompt = "Refund order 42 to customer 7."
     reads = READS
-    acts = ["refund"]
-    patience_s = 5.0
-    halt_exceptions = (Halt, Fault)
 
     def setup(self, kit: Kit) -> None:
         super().setup(kit)

@@ -43,26 +43,18 @@ class Deps:
     clients: Clients
 
 
-def order_key(args: Mapping[str, Any]) -> str:
-    return f"order/{args['order']}/amount"
-
-
-def account_key(args: Mapping[str, Any]) -> str:
-    return f"customer/{args['customer']}/account"
-
-
-READS = {"get_order": order_key, "get_account": account_key}
+READS = {"get_order": "order/{order}/amount", "get_account": "customer/{customer}/account"}
 """The tools that read, and the fact that each asks for."""
 
 
 def get_order(ctx: RunContext[Deps], order: int) -> dict[str, Any]:
     """The amount of an order."""
-    return ctx.deps.clients.get(order_key({"order": order}))
+    return ctx.deps.clients.get(READS["get_order"].format(order=order))
 
 
 def get_account(ctx: RunContext[Deps], customer: int) -> dict[str, Any]:
     """The account of a customer, to which refunds go."""
-    return ctx.deps.clients.get(account_key({"customer": customer}))
+    return ctx.deps.clients.get(READS["get_account"].format(customer=customer))
 
 
 def refund(ctx: RunContext[Deps], account: str, amount: str) -> str:

@@ -78,7 +78,7 @@ def protocol(plan: R, declared: Iterable[str], *, memory: Seen | None = None, ma
 
 
 def step(steps: Steps[R], answer: Any) -> Request[R] | Cleared[R]:
-    """Hand `answer` to the protocol (None to start it) and return its next request, or the clearance. All that a driver has to call.
+    """Hand `answer` to the protocol `steps` (None to start it) and return its next request, or the clearance. All that a driver has to call.
 
     Raises:
         Halt: as `protocol` does.
@@ -283,5 +283,8 @@ def _halt(reason: Reason, about: str, answer: Any) -> NoReturn:
     if isinstance(answer, Failure):
         detail = "" if answer.error is None else f"{type(answer.error).__name__}: {answer.error}".removesuffix(": ")
         raise Halt(reason, about, detail) from answer.error
+    id = getattr(answer, "id", answer)
     shown = repr(answer) if answer is None or isinstance(answer, str) else f"a {type(answer).__name__}"
+    if type(id) is int:
+        shown = f"the id {id}, a number: the id of a record is a text that names one version of one key, such as 'order/42@3'"
     raise Halt(reason, about, f"got {shown}") from None

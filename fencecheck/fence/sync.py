@@ -79,6 +79,10 @@ class PlanFence(Driver[R]):
     def guard(self, plan: R, depends_on: Iterable[str], act: Callable[[Cleared[R]], Reply]) -> Reply:
         """Call `act` with the clearance as soon as there is one, and return its reply.
 
+        Args:
+            plan, depends_on: as for `clear`.
+            act: what lets the action out.
+
         Raises:
             Halt: the action must not go out, and `act` was not called. What `act` raises is raised unchanged.
         """

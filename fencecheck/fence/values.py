@@ -12,7 +12,7 @@ class Record(Protocol):
 
     @property
     def id(self) -> str:
-        """Names this version and no other."""
+        """A text that names this version and no other, of whatever key: where rows are numbered for each key, the key is part of it."""
 
     @property
     def key(self) -> str | None:
@@ -110,7 +110,7 @@ class _Value:
 
 
 class Fetch(_Value):
-    """Request: read these records. Answered by a dict from id to the record, or to a `Failure`."""
+    """Request: read the records of these `ids`. Answered by a dict from id to the record, or to a `Failure`."""
 
     __slots__ = ("ids",)
 
@@ -139,7 +139,7 @@ class Replan(_Value, Generic[R]):
 
 
 class Failure(_Value):
-    """Answer: the port raised `error`, or did not answer in time."""
+    """Answer: the port raised `error`, or did not answer in time (`timed_out`)."""
 
     __slots__ = ("error", "timed_out")
 

@@ -13,6 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
+from msgspec.structs import replace
+
 from fencecheck.errors import BadInput
 from fencecheck.integrations.file_contents import Contents, Files, contents_of
 from fencecheck.integrations.file_directory import Directory
@@ -43,7 +45,7 @@ OLDER_NS = 3_600_000_000_000
 
 def path_of(args: Mapping[str, Any]) -> list[str]:
     """The one key that a file tool depends on: the path that it is given, as the argument `path`."""
-    return [args["path"]]
+    return [os.path.normpath(args["path"])]
 
 
 def writes(name: str = "write", *, times: int = 1) -> Action:
@@ -74,7 +76,7 @@ class FileSystem(AgentSystem):
     Class attributes:
         files: path, relative to `root`, to its content: `""` for made-up notes; a text, in which `{text}` stands for what differs between the
             versions, or to which a line is added that does; or a list of texts, one for each version.
-        actions: the tools that write, made by `writes` and `appends`, or any `Action`.
+        actions: the tools that write, made by `writes` and `appends`, or any `Action`. A file that is not in `files` depends on nothing.
         cannot_happen: as for any adapter: by default a file that is there can be read. Set it to `{}` for files on a share.
 
     Attributes:
@@ -169,7 +171,7 @@ class FileSystem(AgentSystem):
         return hashlib.blake2b(data, digest_size=8).hexdigest()
 
     def _content(self, path: str) -> str:
-        with open(self._paths[path], "rb", buffering=0) as file:
+        with open(self.root / path, "rb", buffering=0) as file:
             return file.read().decode()
 
     # -- what others do to the files ---------------------------------------------------------------------------------
@@ -198,7 +200,7 @@ class FileSystem(AgentSystem):
             self._known[key] = id  # nobody else wrote it
         return id
 
-    def change(self, key: str, how: str, value: Any) -> str | None:
+    def publish_how(self, key: str, how: str, value: Any) -> str | None:
         """Somebody changes the file in one of the ways of `HOWS`. Nothing that is not there can be changed so."""
         if not os.path.isfile(self._paths[key]):
             return None
@@ -274,6 +276,8 @@ class FileSystem(AgentSystem):
 
         The content itself says so, or a text that only one version holds; any other answer, such as a time or a hash, is of what is on disk.
         """
+        if key not in self._seen:
+            raise BadInput(f"{key!r} is none of its files: add it to files, or read it without a port")
         for part in parts(answer):
             if isinstance(part, str | bytes):
                 id = self.version(part)
@@ -317,16 +321,26 @@ _CHANGES: dict[str, Callable[[FileSystem, str, str, int], str | None]] = {
 }
 
 
+def _of_these(files: Files, action: Action) -> Action:
+    """The action, which depends on those of the files only that are there at the beginning: nobody else writes one that the agent makes."""
+    if action.keys_of is not path_of:
+        return action
+    return replace(action, keys_of=lambda args: [path for path in path_of(args) if path in files])
+
+
 def _scenario(name: str, files: Files, actions: Sequence[Action]) -> Scenario:
     if not isinstance(files, Mapping) or not all(isinstance(path, str) for path in files):
         raise BadInput(f"{name}: files maps paths to their content: files = {{'notes.md': ''}}")
     for path in files:
         if os.path.isabs(path) or os.path.normpath(path) != path or path.startswith("..") or path == ".":
             raise BadInput(f"{name}: the path {path!r} of files must be relative to root, without '.' and '..', such as 'src/app.py'")
+    for action in actions:
+        if not isinstance(action, Action):
+            raise BadInput(f"{name}: actions is a list of actions, such as [writes('write')], and holds {action!r}")
     contents: dict[str, Contents] = {path: contents_of(path, given) for path, given in files.items()}
     return Scenario(
         owners={"files": files},
-        actions=actions,
+        actions=[_of_these(files, action) for action in actions],
         values={path: about.versions for path, about in contents.items()},
         update_hows=HOWS,
     )

@@ -10,7 +10,6 @@ What of LangGraph is used is public: `invoke` and `ainvoke` with callbacks in th
 from __future__ import annotations
 
 import asyncio
-import gc
 import inspect
 import sqlite3
 import tempfile
@@ -22,6 +21,7 @@ from typing import Any, ClassVar, Literal
 from langchain_core.tools import BaseTool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.config import get_config
+from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command, Interrupt
 from langsmith import tracing_context
 
@@ -62,7 +62,8 @@ class GraphSystem(AgentSystem):
         owner_timeout_s: seconds that a port waits for an owner that never answers.
 
     Sync graphs run the nodes of one step in turn, in the threads of LangGraph: no two at once, so that each run can be repeated. On
-    `asyncio` they run side by side in virtual time, and the order of their port calls is part of what is tried.
+    `asyncio` they run side by side in virtual time, and the order of their port calls is part of what is tried. (Of the functional API the
+    same holds on `asyncio`; a sync `@entrypoint` must wait for each task before it starts the next.)
     """
 
     halt_exceptions: ClassVar[tuple[type[BaseException], ...]] = (Halt, Fault, NoAnswer)
@@ -76,19 +77,22 @@ class GraphSystem(AgentSystem):
     node_points: ClassVar[bool] = True
     thread_id: ClassVar[str] = "fencecheck"
     owner_timeout_s: ClassVar[float] = 5.0
+    ported: frozenset[str] = frozenset()
+    opened: Any = None
+    held: list[Any] = []
 
     # -- what a team writes ------------------------------------------------------------------------------------------
 
     def graph(self) -> Any:
         """The compiled graph, made by the team's own builder. Called for each life of the process: at the start and after each restart.
 
-        Where it was compiled without a checkpointer, `checkpointer()` is put in.
+        Where it was compiled without a checkpointer, `checkpointer()` is put in. Must be overridden.
         """
-        raise NotImplementedError
+        raise BadInput(f"{name_of(self)} has no graph(): define graph(self), which returns the compiled graph")
 
     def start(self) -> Any:
         """The input of the graph. Must be overridden."""
-        raise NotImplementedError
+        raise BadInput(f"{name_of(self)} has no start(): define start(self), which returns the input of the graph")
 
     def resume(self, interrupt: Interrupt) -> Any:
         """What the person answers to an `interrupt`: a `Command`, or the value for `Command(resume=...)`. May be async in an async system."""
@@ -141,7 +145,9 @@ class GraphSystem(AgentSystem):
         Raises:
             BadInput: it is neither.
         """
-        return port(self, tool, reads, call, options)
+        made = port(self, tool, reads, call, options)
+        self.ported |= {str(getattr(tool, "name", None) or getattr(tool, "__name__", ""))}
+        return made
 
     def ports(self, *tools: Any) -> list[Any]:
         """Several, each as by `port`."""
@@ -183,12 +189,7 @@ class GraphSystem(AgentSystem):
 
     def open(self) -> Any:
         """Opens the checkpoint file and makes ports of `tools_in_place`, once for each worker."""
-        self.opened: Any = None
-        self.held: list[Any] = []
-        # LangGraph brings half a million objects, through which the collector would go again and again: a seventh of an episode's time
-        self.froze = gc.get_freeze_count() == 0
-        if self.froze:
-            gc.freeze()
+        self.held = []
         for tool in self.tools_in_place:
             self.held.append(in_place(self, tool))
         if self.saver == "sqlite" and self.runtime == "asyncio-native":
@@ -208,8 +209,6 @@ class GraphSystem(AgentSystem):
 
     def shutdown(self) -> Any:
         """Closes the file, and gives the tools back as they were."""
-        if self.froze:
-            gc.unfreeze()
         for put_back in self.held:
             put_back()
         if self.opened is None:
@@ -234,6 +233,8 @@ class GraphSystem(AgentSystem):
         self._begun = False
         self._asked: tuple[Any, ...] | None = None  # what a person was asked, who remembers it over a restart
         self._saver = InMemorySaver() if self.saver == "memory" else self.worker.opened
+        if self._saver is None:
+            raise BadInput(f"{name_of(self)}: open() opens the checkpoint file: let yours call super().open()")
 
     def teardown(self) -> Any:
         """Empties the checkpointer."""
@@ -314,10 +315,19 @@ class GraphSystem(AgentSystem):
         graph = self.graph()
         if not all(callable(getattr(graph, method, None)) for method in ("invoke", "ainvoke", "get_state")):
             raise BadInput(f"{name_of(self)}: graph() must return a compiled graph, not {graph!r}: write builder.compile(...)")
+        ported = self.ported | getattr(self.worker, "ported", frozenset())
+        for name in self.reads:
+            if name not in ported:
+                raise BadInput(
+                    f"{name_of(self)}: reads names {name!r}, but the tools that were made ports are {', '.join(sorted(ported)) or 'none'}: "
+                    "correct its name, or give the graph self.port(...) of it"
+                )
         if getattr(graph, "checkpointer", None) in (None, False):
             graph = graph.copy(update={"checkpointer": self.checkpointer()})
         own = self.config()
-        config: dict[str, Any] = {} if self.runtime != "sync" else {"max_concurrency": 1}
+        # an @entrypoint waits in one thread for its tasks in others
+        in_turn = self.runtime == "sync" and isinstance(graph, CompiledStateGraph)
+        config: dict[str, Any] = {"max_concurrency": 1} if in_turn else {}
         config |= own | {"configurable": {"thread_id": self.thread_id} | own.get("configurable", {})}
         if self.node_points or self.plans:
             config["callbacks"] = [*own.get("callbacks", ()), watch(self)]
@@ -357,6 +367,8 @@ class GraphSystem(AgentSystem):
         for node, interrupt in questions:
             yield "pause", (node, node)
             answer = yield "ask", interrupt
+            if answer is None:
+                raise BadInput(f"{name_of(self)}: resume() returned None, which LangGraph takes for no answer: return what the person says")
             answers.append(answer if isinstance(answer, Command) else Command(resume=answer))
         if len(answers) == 1:
             return answers[0]
@@ -394,7 +406,7 @@ def sqlite_saver(path: Path, *, awaited: bool) -> Any:
     connection = sqlite3.connect(path, check_same_thread=False)
     made = (AwaitedSqliteSaver if awaited else SqliteSaver)(connection)
     made.setup()
-    # nobody else opens the file, and power cuts are not what is tested: an eighth of an episode's time
+    # nobody else opens the file, and power cuts are not what is tested
     for setting in ("synchronous=OFF", "locking_mode=EXCLUSIVE", "journal_mode=MEMORY"):
         connection.execute(f"PRAGMA {setting}")
     return made

@@ -5,8 +5,10 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from datetime import date
 from functools import partial
 from typing import Any, Literal, TypedDict
+from uuid import UUID
 
 from langgraph.graph import END
 from langgraph.types import Command
@@ -21,7 +23,7 @@ class Note(TypedDict, total=False):
     """What the fence notes in the state.
 
     Args:
-        replans: how often it had the graph plan again since the last act.
+        replans: how often it had the graph plan again since it last let an act out or halted.
         changed: the keys that had changed then.
         halted: why it halted, in one sentence; absent while it has not.
     """
@@ -37,6 +39,10 @@ class FenceState(TypedDict, total=False):
     fence: Note
 
 
+_NAMES = (str, int, float, date, UUID)
+"""What a store may name a version by: a number, a tag, the time of the last change."""
+
+
 class _Id(str):
     """A version's id together with the key that it is a version of: stores number the versions of each key for themselves."""
 
@@ -48,7 +54,7 @@ class _Id(str):
 
 def _version(key: str, own: Any) -> Any:
     """The id as the fence knows it; what is none is left as it is, for the fence to refuse."""
-    if not isinstance(own, str | int) or isinstance(own, bool) or own == "":
+    if not isinstance(own, _NAMES) or isinstance(own, bool) or own == "":
         return own
     made = _Id(f"{key}@{own}")
     made.key, made.own = key, own
@@ -219,9 +225,11 @@ class _Fence:
             self.validated({key: version.own for key, version in basis.items()})
 
     def _acted(self, answer: Any) -> Any:
-        if isinstance(answer, Command):
+        several = answer if isinstance(answer, list | tuple) else (answer,)
+        if any(isinstance(part, Command) for part in several):
             return answer  # it says itself where to go
-        return Command(goto=self.then, update={**(answer or {}), "fence": {"replans": 0}})
+        going = Command(goto=self.then, update={"fence": {"replans": 0}})
+        return [*(part for part in several if part is not None), going]
 
     def _not_now(self, state: Any, error: _Changed | Halt, system: Any) -> Any:
         replans = (_entry(state, "fence") or {}).get("replans", 0)
@@ -235,7 +243,7 @@ class _Fence:
             why = f"changed: {', '.join(error.keys)} changed since the plan was made"
         if system is not None:
             system.halted = why
-        return Command(goto=self.halt, update={"fence": {"replans": replans, "halted": why}})
+        return Command(goto=self.halt, update={"fence": {"replans": 0, "halted": why}})
 
 
 def _fetched(version: Any) -> _Record:

@@ -30,14 +30,16 @@ class _Nodes:
 
     def __init__(self, system: GraphSystem) -> None:
         self.system = system
-        self.open: dict[UUID, tuple[str, str]] = {}
+        self.open: dict[UUID, tuple[str, str | None]] = {}
 
     def begins(self, run_id: UUID, metadata: Mapping[str, Any] | None) -> str | None:
         """The node that begins with this run, or None."""
         place = str((metadata or {}).get("langgraph_checkpoint_ns") or "")
         if not place or any(place == other for other, _ in self.open.values()):
             return None
-        node = node_of(metadata or {})
+        node: str | None = node_of(metadata or {})
+        if str((metadata or {}).get("langgraph_node")).startswith("__"):
+            node = None  # LangGraph's own: where edges of the start are decided
         self.open[run_id] = place, node
         return node
 

@@ -134,7 +134,7 @@ def in_place(system: GraphSystem, tool: Any) -> Callable[[], None]:
             f"{name_of(system)}: tools_in_place takes tools made by @tool, not {tool!r}: give the graph self.port(...) in its place"
         )
     before = {"func": tool.func, "coroutine": tool.coroutine}
-    made = port(system, tool, None, None, {})
+    made = system.port(tool)
     tool.func, tool.coroutine = made.func, made.coroutine
 
     def put_back() -> None:

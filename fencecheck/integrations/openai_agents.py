@@ -21,7 +21,7 @@ from openai.types.responses import ResponseFunctionToolCall
 from fencecheck.errors import BadInput, FencecheckError
 from fencecheck.fence.values import Halt
 from fencecheck.integrations.tool_fence import KeysOf, ReadAgain, ToolFence
-from fencecheck.integrations.tool_ports import ApprovedToolSystem, Proposed, ToolPorts
+from fencecheck.integrations.tool_ports import ApprovedToolSystem, Call, ToolPorts
 from fencecheck.run.faults import Fault
 
 __all__ = ["Fence", "FenceHalt", "OpenAIAgentsSystem", "on_ports"]
@@ -40,13 +40,13 @@ class FenceHalt(Halt, AgentsException):
 class _AfterModel(AgentHooks[Any]):
     """The hooks that an agent had, if any, and a function that is given each answer of its model."""
 
-    def __init__(self, own: AgentHooks[Any] | None, answered: Callable[[Any, list[Proposed]], Awaitable[None]]) -> None:
+    def __init__(self, own: AgentHooks[Any] | None, answered: Callable[[Any, list[Call]], Awaitable[None]]) -> None:
         self._own: AgentHooks[Any] = own or AgentHooks()
         self._answered = answered
 
     async def on_llm_end(self, context: Any, agent: Any, response: ModelResponse) -> None:
         calls = [item for item in response.output if isinstance(item, ResponseFunctionToolCall)]
-        await self._answered(context.context, [Proposed(call.name, _arguments(call.arguments), call.call_id) for call in calls])
+        await self._answered(context.context, [Call(call.name, _arguments(call.arguments), call.call_id) for call in calls])
         await self._own.on_llm_end(context, agent, response)
 
     async def on_llm_start(self, context: Any, agent: Any, system_prompt: Any, input_items: Any) -> None:
@@ -69,7 +69,7 @@ class _AfterModel(AgentHooks[Any]):
 
 
 def _rebuilt(
-    agent: Agent[Any], tool: Callable[[FunctionTool], FunctionTool], answered: Callable[[Any, list[Proposed]], Awaitable[None]]
+    agent: Agent[Any], tool: Callable[[FunctionTool], FunctionTool], answered: Callable[[Any, list[Call]], Awaitable[None]]
 ) -> Agent[Any]:
     """A copy of the agent, and of all that it can hand over to, with other function tools. The agent itself stays as it is."""
     made: dict[int, Agent[Any]] = {}
@@ -111,7 +111,8 @@ class Fence:
     Args:
         ledger: from the run's context to the mapping in which the fence keeps what was read, under the name `fencecheck`: by default the
             context itself, which is then to be a dict. It must be saved with the run, as `RunState.to_json` saves a context that is a dict.
-            One for each conversation: an agent that another one uses as a tool needs a context of its own.
+            One for each conversation: an agent that another one uses as a tool (`as_tool`) is given a fence of its own before it is made a
+            tool, and a ledger of its own.
 
     The other arguments are those of `fencecheck.integrations.tool_fence.ToolFence`.
     """
@@ -152,7 +153,7 @@ class Fence:
         ledger: Ledger = kept.setdefault("fencecheck", {"read": {}, "calls": {}, "told": False})
         return ledger
 
-    async def _answered(self, context: Any, calls: list[Proposed]) -> None:
+    async def _answered(self, context: Any, calls: list[Call]) -> None:
         """Notes what the conversation had read when the model proposed these calls."""
         acting = [call.id for call in calls if call.tool in self.fence.acts]
         if acting:
@@ -208,7 +209,7 @@ def on_ports(agent: Agent[Any], ports: ToolPorts) -> Agent[Any]:
             return replace(tool, on_invoke_tool=guard.around(_OnPorts(ports, guard.tool)))
         return replace(tool, on_invoke_tool=_OnPorts(ports, tool))
 
-    async def answered(context: Any, calls: list[Proposed]) -> None:
+    async def answered(context: Any, calls: list[Call]) -> None:
         await ports.propose(calls)
 
     return _rebuilt(agent, ported, answered)
@@ -223,7 +224,7 @@ class _OnPorts:
         self._bare = _without_handler(tool) if self._handled else tool
 
     async def __call__(self, ctx: ToolContext[Any], written: str) -> Any:
-        call = Proposed(self._tool.name, _arguments(written), ctx.tool_call_id)
+        call = Call(self._tool.name, _arguments(written), ctx.tool_call_id)
         try:
             function = getattr(self._tool, "__wrapped__", None)
             return await self._ports.call(call, lambda: self._bare.on_invoke_tool(ctx, written), function)

@@ -19,7 +19,7 @@ from pydantic_ai.toolsets import AbstractToolset, FunctionToolset, ToolsetTool, 
 from pydantic_core import to_jsonable_python
 
 from fencecheck.integrations.tool_fence import ASK_AGAIN, Facts, KeysOf, ReadAgain, ToolFence
-from fencecheck.integrations.tool_ports import ApprovedToolSystem, Proposed, ToolPorts
+from fencecheck.integrations.tool_ports import ApprovedToolSystem, Call, ToolPorts
 
 __all__ = ["Fence", "PydanticAISystem", "ToolsOnPorts"]
 
@@ -66,7 +66,7 @@ class _Guarded(WrapperToolset[Any]):
 
     async def call_tool(self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]) -> Any:
         if name in self.fence.acts:
-            args, call_id = to_jsonable_python(tool_args), str(ctx.tool_call_id)
+            args, call_id = to_jsonable_python(tool_args, serialize_unknown=True), str(ctx.tool_call_id)
             facts, told = _history(self.fence, ctx.messages, call_id)
             try:
                 await self.fence.clear(name, args, call_id, facts, told=told)
@@ -124,7 +124,7 @@ class ToolsOnPorts(AbstractCapability[Any]):
     async def after_model_request(self, ctx: RunContext[Any], *, request_context: Any, response: ModelResponse) -> ModelResponse:
         """An answer of the model that proposes acts is a plan."""
         calls = [part for part in response.parts if isinstance(part, ToolCallPart)]
-        await self.ports.propose([Proposed(part.tool_name, _arguments(part), part.tool_call_id) for part in calls])
+        await self.ports.propose([Call(part.tool_name, _arguments(part), part.tool_call_id) for part in calls])
         return response
 
 
@@ -138,7 +138,7 @@ class _OnPorts(WrapperToolset[Any]):
         return tools
 
     async def call_tool(self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]) -> Any:
-        call = Proposed(name, to_jsonable_python(tool_args), str(ctx.tool_call_id))
+        call = Call(name, to_jsonable_python(tool_args, serialize_unknown=True), str(ctx.tool_call_id))
         known = self.wrapped.tools.get(name) if isinstance(self.wrapped, FunctionToolset) else None
         function = known.function if known is not None else None
         return await self.ports.call(call, lambda: self.wrapped.call_tool(name, tool_args, ctx, tool), function)

@@ -21,7 +21,8 @@ from fencecheck.fence.aio import PlanFence
 from fencecheck.fence.values import Halt, Reason
 
 KeysOf = str | Iterable[str] | Callable[[Mapping[str, Any]], str | Iterable[str] | None]
-"""The keys that a tool is about: one, several, or a function from the call's arguments to them; none where that call is about no key."""
+"""The keys that a tool is about: one, several, or a function from the call's arguments to them, None where that call is about no key. In a key
+that is given as a text `{name}` stands for the argument of that name."""
 ASK_AGAIN = "Not done, since what it was decided from has changed: "
 """How the sentence that a model is given begins; by it the one replan is known again in a saved history."""
 
@@ -29,7 +30,8 @@ ASK_AGAIN = "Not done, since what it was decided from has changed: "
 def keys_of(about: KeysOf | None, args: Mapping[str, Any]) -> tuple[str, ...]:
     """The keys that a call with these arguments is about."""
     found = about(args) if callable(about) else about
-    return () if found is None else (found,) if isinstance(found, str) else tuple(found)
+    several = () if found is None else (found,) if isinstance(found, str) else tuple(found)
+    return several if callable(about) else tuple(key.format_map(args) for key in several)
 
 
 class Fact(TypedDict):
@@ -77,7 +79,8 @@ class ToolFence:
     """What the guards of all frameworks share: which tools read and act, who owns the keys, and the fence.
 
     Args:
-        reads: tools that read, each with the key, the keys, or a function from the call's arguments to the keys that it answers.
+        reads: tools that read, each with the key that it answers: `"order/{order}/address"`, in which `{order}` is the argument of that name;
+            a list of such keys; or a function from the arguments to keys.
         acts: tools that act, each with the keys that it depends on, given alike.
         head: key to the id of the version that its owner says is current: an async function, or a plain one, which is called in a thread.
         version: from a key and a reading tool's answer to the id of the version of the key that the answer shows; None where it shows

@@ -11,36 +11,32 @@ import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 from fencecheck.errors import BadInput
+from fencecheck.fence.values import Halt
 from fencecheck.integrations.tool_fence import KeysOf, keys_of
 from fencecheck.model import Record, Scenario
-from fencecheck.run.adapter import AgentSystem, name_of
-from fencecheck.run.faults import MALFORMED
+from fencecheck.run.adapter import AgentSystem, has_own_store, name_of
+from fencecheck.run.faults import MALFORMED, Fault
 from fencecheck.run.kit import Kit
 from fencecheck.run.lines import ELSEWHERE
 
-
-class Call(Protocol):
-    """One call of a tool, as a model proposes it."""
-
-    @property
-    def tool(self) -> str:
-        """Name of the tool."""
-
-    @property
-    def args(self) -> Mapping[str, Any]:
-        """The arguments, as JSON values."""
-
-    @property
-    def id(self) -> str:
-        """Names this call and no other of the conversation."""
+GARBAGE = str(MALFORMED)
+"""What a model is told of an answer that is none: faults have to be written down like all that it is given."""
+NOTHING = "There is nothing."
+"""What a model is told of a fact that was removed."""
 
 
 @dataclass(frozen=True)
-class Proposed:
-    """A `Call`."""
+class Call:
+    """One call of a tool, as a model proposes it.
+
+    Args:
+        tool: name of the tool.
+        args: the arguments, as JSON values.
+        id: names this call and no other of the conversation.
+    """
 
     tool: str
     args: Mapping[str, Any]
@@ -68,6 +64,8 @@ class ToolPorts:
         acts: tools that act, each with the action of the scenario that it carries out; or their names, where that is the action's.
         timeout_s: virtual seconds after which a reading tool gives up on an owner that never answers; None if it waits for ever.
         name: what messages call the system.
+        answer: what a reading tool answers where the kit is the store: from its name and the record, or key to record where it reads several
+            keys. The tools that read and act are then not called. None where the tools reach a store of the system's own.
 
     Any other tool is a `point`.
 
@@ -80,9 +78,16 @@ class ToolPorts:
     """
 
     def __init__(
-        self, kit: Kit, *, reads: Mapping[str, KeysOf], acts: Mapping[str, str] | Iterable[str], timeout_s: float | None, name: str
+        self,
+        kit: Kit,
+        *,
+        reads: Mapping[str, KeysOf],
+        acts: Mapping[str, str] | Iterable[str],
+        timeout_s: float | None,
+        name: str,
+        answer: Callable[[str, Any], Any] | None = None,
     ) -> None:
-        self.kit, self.timeout_s, self.name = kit, timeout_s, name
+        self.kit, self.timeout_s, self.name, self._answer = kit, timeout_s, name, answer
         self.reads = dict(reads)
         self.acts = dict(acts) if isinstance(acts, Mapping) else {tool: tool for tool in acts}
         self.notes = Notes()
@@ -128,19 +133,23 @@ class ToolPorts:
             ELSEWHERE.reset(token)
 
     async def _as_port(self, call: Call, via: Callable[[], Awaitable[Any]]) -> Any:
-        action = self.acts.get(call.tool)
+        action, about = self.acts.get(call.tool), self.reads.get(call.tool)
         if action is not None:
-            return await self.kit.aio.act(action, call.args, plan=self.notes.plans.get(call.id), via=via)
-        about = self.reads.get(call.tool)
+            own = via if self._answer is None else None
+            return await self.kit.aio.act(action, call.args, plan=self.notes.plans.get(call.id), via=own)
         if about is None:
-            await self.kit.aio.point(call.tool)
+            await self.kit.aio.point(f"tool {call.tool}")
             return await via()
         try:
             keys = keys_of(about, call.args)
         except Exception as error:
             raise BadInput(f"{self.name}: reads[{call.tool!r}] fails for {call.args!r}: {type(error).__name__}: {error}") from error
-        answer = await self._read(keys, via) if keys else await via()
-        return str(answer) if answer is MALFORMED else answer  # a model is given what can be written down
+        if not keys:
+            return await via()
+        if self._answer is None:
+            answer = await self._read(keys, via)
+            return GARBAGE if answer is MALFORMED else answer
+        return await self._answered(call.tool, keys, self._answer)
 
     async def _read(self, keys: tuple[str, ...], via: Callable[[], Any] | None) -> Any:
         """One answer about all the keys. Each is asked for at a point of its own, and the last of them fetches the answer."""
@@ -155,6 +164,17 @@ class ToolPorts:
             shown = ((key, self.kit._recognised(key, answer)) for key in keys)
             self.notes.read |= read | {key: version for key, version in shown if version is not None}
         return answer
+
+    async def _answered(self, tool: str, keys: tuple[str, ...], answer: Callable[[str, Any], Any]) -> Any:
+        """The kit's answer in place of the tool's."""
+        records = {key: await self.kit.aio.read(key, timeout=self.timeout_s) for key in keys}
+        for key, record in records.items():  # as a client would that knows what it asked for
+            if getattr(record, "key", None) != key:
+                return GARBAGE
+        self.notes.read |= {key: record.id for key, record in records.items()}
+        if any(record.removed for record in records.values()):
+            return NOTHING
+        return answer(tool, records if len(records) > 1 else records[keys[0]])
 
     async def read(self, key: str, via: Callable[[], Any] | None = None) -> Any:
         """`kit.aio.read` for what the conversation is told without a tool, such as facts that the prompt holds."""
@@ -192,22 +212,46 @@ class ApprovedToolSystem(AgentSystem):
     """An adapter for an agent whose tools are called by a framework, some of them once a person has approved. See the frameworks' own.
 
     Class attributes, besides those of `AgentSystem`:
-        reads, acts: as for `ToolPorts`.
-        patience_s: virtual seconds after which a reading tool gives up on an owner that never answers; None if it waits for ever.
+        reads: names of tools that read to the key that each reads: `"order/{order}/address"`, in which `{order}` is the argument of that name;
+            a list of such keys; or a function of the arguments.
+        acts: names of the tools that act, or tool to action where they differ; by default the actions of the scenario.
+        owner_timeout_s: seconds that a reading tool waits for an owner that never answers; None if it waits for ever.
         prompt: what the agent is asked, or a method, async or not, that returns it.
+
+    The tools themselves are called where the system has a store of its own (`publish` and `true_head`); else the kit is the store, and answers
+    in place of those that read (`answer`) and act. Other tools are always called.
     """
 
     runtime = "asyncio"
+    halt_exceptions: ClassVar[tuple[type[BaseException], ...]] = (Halt, Fault)
     reads: ClassVar[Mapping[str, KeysOf]] = {}
-    acts: ClassVar[Mapping[str, str] | Iterable[str]] = ()
-    patience_s: ClassVar[float | None] = None
+    acts: ClassVar[Mapping[str, str] | Iterable[str] | None] = None
+    owner_timeout_s: ClassVar[float | None] = 5.0
     prompt: Any = ""
 
     def setup(self, kit: Kit) -> Any:
         """As in `AgentSystem`; makes `self.ports`. Override to build fresh state, and call `super()`."""
         self.kit = kit
-        self.ports = ToolPorts(kit, reads=self.reads, acts=self.acts, timeout_s=self.patience_s, name=name_of(self))
+        self.ports = ToolPorts(
+            kit,
+            reads=self.reads,
+            acts=self.acts if self.acts is not None else [action.name for action in kit.scenario.actions],
+            timeout_s=self.owner_timeout_s,
+            name=name_of(self),
+            answer=None if has_own_store(self) else self.answer,
+        )
         self.saved: Saved | None = None
+
+    def answer(self, tool: str, read: Any) -> Any:
+        """What a tool that reads answers, where the kit is the store: by default the value and the version, which a fence goes by.
+
+        Args:
+            tool: its name.
+            read: the record, or key to record where it reads several keys.
+        """
+        if isinstance(read, dict):
+            return {key: self.answer(tool, record) for key, record in read.items()}
+        return {"value": read.value, "version": read.id}
 
     def restart(self) -> None:
         """The process dies. What was saved with the last request for approval is durable, and `run` goes on from there."""

@@ -8,6 +8,7 @@ them for code of this package. The test and the workflow are the same for all, u
     system = "OrderAgent"           # the class in fencecheck_adapter.py
     extra = "langgraph"             # the extra of fencecheck that it needs, if any
     imports = ["langgraph"]         # what that extra brings, to see whether it is there
+    most = 1                        # how many events are tried at most, where an episode takes long; else any number
     advice = "..."                  # what to change to make it hold: "in FILE do this"
     [[mend]]                        # the same for a machine: the tests do it
     file = "fencecheck_adapter.py"
@@ -56,6 +57,7 @@ class Starter(Struct, forbid_unknown_fields=True):
     mend: list[Mend]
     extra: str = ""
     imports: list[str] = []
+    most: int | None = None
 
 
 def starters() -> dict[str, Starter]:
@@ -77,9 +79,10 @@ def starter(name: str) -> Starter:
         meant = f"did you mean {' or '.join(near)}? Else it" if near else "it"
         raise BadInput(f"there is no framework {name!r}: {meant} is one of {', '.join(known)}")
     found = known[name]
-    missing = [module for module in found.imports if not _is_there(module)]
+    missing = [module for module in found.imports if not is_there(module)]
     if missing:
-        raise BadInput(f"--framework {name} needs {missing[0]}, which is not installed: pip install 'fencecheck[{found.extra}]'")
+        package = f"fencecheck[{found.extra}]" if found.extra else "fencecheck"
+        raise BadInput(f"--framework {name} needs {missing[0]}, which is not installed: pip install '{package}'")
     return found
 
 
@@ -105,7 +108,7 @@ def write_all(name: str, directory: Path) -> Iterator[str]:
         write(directory / name, text)
         yield f"wrote {directory / name}"
     yield _write_workflow(top / WORKFLOW_FILE, workflow, absolute=directory.is_absolute())
-    yield f"now: fencecheck check {directory / ADAPTER_FILE}:{kind.system}"
+    yield f"now: fencecheck check {directory / ADAPTER_FILE}:{kind.system}{_check(kind)}"
     yield f"it is violated; to make it hold, {kind.advice}"
 
 
@@ -136,6 +139,8 @@ def texts(name: str, folder: str) -> dict[str, str]:
         "@EXTRAS@": ",".join(filter(None, (kind.extra, "pytest"))),
         "@FOLDER@": folder,
         "@ADVICE@": kind.advice,
+        "@SUITE@": "" if kind.most is None else f', engine="exhaust", max_events={kind.most}',
+        "@CHECK@": _check(kind),
     }
     return {path: _filled(text, marks) for path, text in written.items()}
 
@@ -144,6 +149,11 @@ def top_of_repository(folder: Path) -> Path:
     """The folder that holds the repository of `folder`, or `folder` itself where there is none."""
     whole = folder.resolve()
     return next((above for above in (whole, *whole.parents) if (above / ".git").exists()), whole)
+
+
+def _check(kind: Starter) -> str:
+    """The options of `fencecheck check`."""
+    return "" if kind.most is None else f" --max-events {kind.most}"
 
 
 def _filled(text: str, marks: dict[str, str]) -> str:
@@ -156,7 +166,8 @@ def _all() -> Traversable:
     return files("fencecheck.report").joinpath("starters")
 
 
-def _is_there(module: str) -> bool:
+def is_there(module: str) -> bool:
+    """Whether a module can be imported."""
     try:
         return find_spec(module) is not None
     except ModuleNotFoundError:  # of a package that it is part of

@@ -83,7 +83,8 @@ def worlds_in_words(largest: Largest) -> str:
 
 def failure_lines(report: Report, failure: Failure, width: int = WIDTH) -> list[Text]:
     """One finding: in words, its smallest interleaving, the run, what would be right, how to run it again."""
-    lines = finding_lines(failure.finding, failure.history, width, smallest=failure.smallest)
+    called = "smallest interleaving" if failure.smallest else "smallest interleaving found, of which nothing can be left out"
+    lines = finding_lines(failure.finding, failure.history, width, called)
     kept = [("replay", f"fencecheck replay {failure.case}")] if failure.case else _drawn_again(report)
     kept += [("as test", failure.test)] if failure.test else []
     seen = f"{failure.number:,} of {count_of(report.episodes, 'episode')}"
@@ -98,16 +99,15 @@ def _drawn_again(report: Report) -> list[tuple[str, str]]:
     return [("replay", report.again)]
 
 
-def finding_lines(finding: Finding, history: History, width: int = WIDTH, *, smallest: bool = True) -> list[Text]:
+def finding_lines(finding: Finding, history: History, width: int, called: str) -> list[Text]:
     """A finding in words, the interleaving that shows it, the run as numbered lines, and what would be right.
 
     Args:
-        smallest: whether there is none of fewer events; else only none that this one holds.
+        called: what the interleaving is called.
     """
     names = Names(history)
     lines = prose(f"{finding.code}: {names.readable(finding.message)}", width, "bold", "  ", "    ")
-    found = "smallest interleaving" if smallest else "smallest interleaving found, of which nothing can be left out"
-    lines += [Text(""), *prose(f"{found}: {size_in_words(history)}", width)]
+    lines += [Text(""), *prose(f"{called}: {size_in_words(history)}", width)]
     for where, what in interleaving_in_words(names):
         lines += prose(f"{where}: {what}", width, "yellow", "    ", "      ")
     lines += [Text(""), *run_lines(history, finding.at, width), Text("")]
@@ -243,13 +243,20 @@ def _aligned(text: str, cells: int, *, right: bool) -> str:
 # -- a replay ------------------------------------------------------------------------------------------------------------------------
 
 
+_CALLED = {
+    None: "interleaving",
+    False: "interleaving, of which nothing could be left out when it was saved",
+    True: "interleaving, the smallest when it was saved",
+}
+
+
 def replay_lines(system: str, replay: Replay, width: int = WIDTH) -> list[Text]:
     """What came of a stored case."""
     if replay.finding is None:
         style = "bold green" if replay.status == "no longer fails" else "bold yellow"
         return prose(f"{clean(system)} · {Names(replay.history).readable(replay.message)}", width, style, "", "  ")
     title = prose(f"{clean(system)} · still fails · {replay.finding.code}", width, "bold red", "", "  ")
-    return title + finding_lines(replay.finding, replay.history, width)
+    return title + finding_lines(replay.finding, replay.history, width, _CALLED[replay.smallest])
 
 
 # -- printing ------------------------------------------------------------------------------------------------------------------------

@@ -38,14 +38,27 @@ def cut(text: str, most: int) -> str:
 
 
 def shown(value: Any, most: int = SHORT) -> str:
-    """A value, shortened: texts in quotation marks, everything else as Python writes it."""
+    """A value, shortened: texts in double quotation marks, inside others too, everything else as Python writes it."""
     if isinstance(value, str):
         return f'"{cut(clean(value), most)}"'
     try:
-        text = repr(value)
+        text = _written(value)
     except Exception as error:  # code of the system; also a whole number with more digits than Python prints
         text = f"<{type(value).__name__}, whose repr raises {type(error).__name__}>"
     return cut(clean(text), most)
+
+
+def _written(value: Any, depth: int = 8) -> str:
+    """As Python writes it, but for the marks around texts."""
+    kind = type(value)
+    if kind is str:
+        return f'"{clean(value)}"'
+    if kind not in (dict, list, tuple) or not value or depth == 0:
+        return repr(value)
+    if kind is dict:
+        return "{" + ", ".join(f"{_written(name, depth - 1)}: {_written(part, depth - 1)}" for name, part in value.items()) + "}"
+    inside = ", ".join([_written(part, depth - 1) for part in value])
+    return f"[{inside}]" if kind is list else f"({inside},)" if len(value) == 1 else f"({inside})"
 
 
 def count_of(number: int, noun: str) -> str:

@@ -47,8 +47,8 @@ class AgentSystem:
     Hooks that need no base method are looked up by name; a kind of event whose hook is missing is not sent:
         `publish(key, value)` commits a new version through the system's own store and returns its id, and `true_head(key)` returns the id
         that is really current (never faulted, not through a port); together they mean "this system keeps its own store".
-        `remove(key)` commits a removal there. `change(key, how, value)` changes it there in one of the scenario's `update_hows`, with the fresh
-        `value` if it needs one, and returns the value that is there then, or None where it changed nothing.
+        `remove(key)` commits a removal there. `publish_how(key, how, value)` changes it there in one of the scenario's `update_hows`, with
+        the fresh `value` if it needs one, and returns the value that is there then, or None where it changed nothing.
         `deliver(key, record)`, `replan(task)`, `restart()`, `lose(record_id)` enable their events.
         `versions_in(args)` returns key to version ids for arguments that carry no unique text, `version_of(key, answer)` the id of the version
         that an answer of the system's own `via=` carries, where neither that id nor the published value is in it.
@@ -95,7 +95,7 @@ OPTIONAL = (
     "publish",
     "true_head",
     "remove",
-    "change",
+    "publish_how",
     "deliver",
     "replan",
     "restart",

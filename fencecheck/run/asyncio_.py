@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Any, NoReturn
 
 from fencecheck.errors import CouldNotRun
-from fencecheck.run.deadlock import Deadlock, waits_for_loop
+from fencecheck.run.deadlock import Deadlock, named, waits_for_loop
 from fencecheck.run.line import IN_EVENT, Line
 from fencecheck.run.virtual import VirtualLoop, lane_of
 
@@ -105,7 +105,7 @@ class AsyncioVirtual:
         work = executor.submit(func, *args)
         if not wait([work], self._wait_s).done:
             self.close()
-            raise waits_for_loop(self._wait_s)
+            raise waits_for_loop(self._wait_s, named(func))
         return work
 
     def tasks(self) -> set[asyncio.Task[Any]]:

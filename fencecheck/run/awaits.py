@@ -30,27 +30,23 @@ class Call(NamedTuple):
     coro: Any = None
 
 
-class _NotedPorts(AioPorts):
+class _NotedPorts:
     """`kit.aio`, each call of which is noted."""
 
-    __slots__ = ("_calls",)
+    def __init__(self, ports: AioPorts, calls: list[Call]) -> None:
+        self._ports, self._calls = ports, calls
 
-    def __init__(self, kit: Kit, calls: list[Call]) -> None:
-        super().__init__(kit)
-        self._calls = calls
+    def __getattr__(self, name: str) -> Any:
+        port = getattr(self._ports, name)
+        if name not in PORTS:
+            return port
 
+        def call(*args: Any, **named: Any) -> Any:
+            coro = port(*args, **named)
+            self._calls.append(Call(name, repr(args[0]) if args else "", line_of_caller(), coro))
+            return coro
 
-def _noted(port: str, plain: Callable[..., Any]) -> Callable[..., Any]:
-    def call(self: _NotedPorts, *args: Any, **named: Any) -> Any:
-        coro = plain(self, *args, **named)
-        self._calls.append(Call(port, repr(args[0]) if args else "", line_of_caller(), coro))
-        return coro
-
-    return call
-
-
-for _port in PORTS:
-    setattr(_NotedPorts, _port, _noted(_port, getattr(AioPorts, _port)))
+        return call
 
 
 @contextmanager
@@ -69,7 +65,7 @@ def noticed(name: str, kit: Kit, runtime: str) -> Iterator[dict[str, None]]:
     """
     calls: list[Call] = []
     plain: dict[str, None] = {}
-    kit._aio = _NotedPorts(kit, calls)
+    kit._aio = _NotedPorts(kit.aio, calls)  # type: ignore[assignment]
     if runtime in ("asyncio", "trio"):
         for port in PORTS:
             setattr(kit, port, _on_loop(kit, port, runtime, plain))

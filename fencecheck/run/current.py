@@ -34,7 +34,7 @@ def point(label: str = "") -> None:
 
 
 async def apoint(label: str = "") -> None:
-    """As `point`, to await: in an asynchronous episode it also lets another task go first."""
+    """As `point`, with the same `label`, to await: in an asynchronous episode it also lets another task go first."""
     if _running and (kit := current()) is not None and not _VIA.get():
         await kit.aio.point(label)
 

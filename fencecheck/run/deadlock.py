@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,7 @@ def told(tasks: list[tuple[int, str, Any]], hanging: dict[int, str]) -> Deadlock
         tasks: lane, name and coroutine of each task that has not ended, by lane.
         hanging: lanes to what the port waits for in which they hang.
     """
-    said = [(_who(lane, name), hanging.get(lane) or _where(coro)) for lane, name, coro in tasks]
+    said = [(_who(lane, name), hanging.get(lane) or where(coro)) for lane, name, coro in tasks]
     if len(said) == 1:
         return Deadlock(said[0][1])
     return Deadlock("; ".join(f"{what} ({who})" for who, what in said) or NEVER)
@@ -44,7 +45,7 @@ def _who(lane: int, name: str) -> str:
     return "main task" if lane == 0 else f"task {lane}" if name == f"Task-{lane}" else f"task {lane}, {name}"
 
 
-def _where(coro: Any) -> str:
+def where(coro: Any) -> str:
     """The innermost function of the system in which a coroutine stands, and what it awaits there: `Event.wait in ask, agent.py:12`."""
     awaited, own = "", ""
     for name, file, line in frames(coro):
@@ -66,7 +67,7 @@ def real_io(coros: Iterable[Any]) -> CouldNotRun | None:
     for coro in coros:
         if any(_is_loop(file) and name in ("wait_readable", "wait_writable") for name, file, _ in frames(coro)):
             return CouldNotRun(
-                f"{_where(coro)} is real I/O, which takes real time: let the port do it (via=) in a function that needs no loop"
+                f"{where(coro)} is real I/O, which takes real time: let the port do it (via=) in a function that needs no loop"
             )
     return None
 
@@ -76,9 +77,25 @@ def stopped() -> CouldNotRun:
     return CouldNotRun("the system calls stop() of the event loop on which the episode runs: return from run() instead")
 
 
-def waits_for_loop(wait_s: float) -> CouldNotRun:
-    """What is said where work for a thread does not end within `wait_s` real seconds."""
-    return CouldNotRun(f"a function given to a thread did not return within {wait_s:g} s: it may wait for the event loop")
+def waits_for_loop(wait_s: float, work: str) -> CouldNotRun:
+    """What is said where work for a thread does not end within `wait_s` real seconds.
+
+    Args:
+        work: what was given to it, and where.
+    """
+    return CouldNotRun(
+        f"{work} was given to a thread and did not return within {wait_s:g} s: in virtual time the event loop stands still meanwhile, so that a "
+        "call back into it never ends: await that in the loop, or on asyncio use runtime = 'asyncio-native'"
+    )
+
+
+def named(function: Any) -> str:
+    """What people call a function that was given to a thread, and where it stands: `look_up, agent.py:12`."""
+    while isinstance(function, partial):
+        function = function.args[0] if function.args and callable(function.args[0]) else function.func
+    name = str(getattr(function, "__qualname__", function)).rpartition("<locals>.")[2]
+    code = getattr(getattr(function, "__func__", function), "__code__", None)
+    return f"{name}, {Path(code.co_filename).name}:{code.co_firstlineno}" if code is not None else name
 
 
 def frames(coro: Any) -> Iterator[tuple[str, str, int]]:

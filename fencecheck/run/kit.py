@@ -13,19 +13,20 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from fencecheck.errors import BadInput, CouldNotRun, FencecheckError
-from fencecheck.history import Declared, Derive, Entry, Fetch, Halted, Head, Memory, Pause, Read, Seam, Validated, is_point
+from fencecheck.history import Declared, Derive, Entry, Fetch, Halted, Head, Memory, Pause, Read, Seam, Validated
 from fencecheck.model import Record, Scenario
 from fencecheck.run import faults, tools, unknown
 from fencecheck.run.adapter import name_of
+from fencecheck.run.closed import CLOSED, over
 from fencecheck.run.current import in_via
 from fencecheck.run.faults import MALFORMED, EpisodeOver, Restarted
 from fencecheck.run.recognise import version_in
 from fencecheck.run.world import World, handed_out
 
 if TYPE_CHECKING:
-    from fencecheck.interleaving import What
     from fencecheck.run.aio import AioPorts
     from fencecheck.run.landing import Landing
+    from fencecheck.run.wrap import Names
 
 _AGENT: ContextVar[str] = ContextVar("fencecheck_agent")
 _HOOK: ContextVar[bool] = ContextVar("fencecheck_hook", default=False)
@@ -35,16 +36,6 @@ _HOOK: ContextVar[bool] = ContextVar("fencecheck_hook", default=False)
 def inside_hook() -> bool:
     """Whether the caller is a hook of an event."""
     return _HOOK.get()
-
-
-class _Closed:
-    """Stands for the landing once the episode is over: a late call, of a thread that was left running, reaches no other episode."""
-
-    def __getattr__(self, name: str) -> Any:
-        raise EpisodeOver("the episode is over")
-
-
-_CLOSED: Any = _Closed()
 
 
 class Kit:
@@ -112,12 +103,12 @@ class Kit:
         """The episode is over. Also unties kit, landing and system from one another, so that no garbage collector has to."""
         self._next = 0
         self._log = []  # what is stated late goes nowhere
-        self._landing = self._system = self._line = _CLOSED
+        self._landing = self._system = self._line = CLOSED
         self._aio = None
 
     @property
     def _closed(self) -> bool:
-        return self._landing is _CLOSED
+        return self._landing is CLOSED
 
     def _stuck(self, waited_for: str) -> EpisodeOver:
         self._over = self._over or waited_for
@@ -242,7 +233,7 @@ class Kit:
     # -- what the system itself holds -------------------------------------------------------------------------------
 
     def memory(self, key: str, *, via: Callable[[], Any] | None = None) -> Any:
-        """The record of `key` as the agent remembers it: what it last read, or what was delivered to it since. Asks no owner.
+        """The record of `key` as the agent remembers it: what it last read, or what was delivered to it since. Asks no owner; `via` as for `read`.
 
         Raises:
             NotRemembered: the agent was restarted, or there never was such a key.
@@ -264,7 +255,7 @@ class Kit:
         return self._landing.handed_out(world.records[id])
 
     def record(self, id: str | Record, *, via: Callable[[], Any] | None = None) -> Any:
-        """The record of that id, wherever it is stored.
+        """The record of that id, which may be that of a plan too, wherever it is stored; `via` as for `read`.
 
         Raises:
             RecordMissing: it cannot be read, or never existed.
@@ -313,12 +304,8 @@ class Kit:
         return self._landing.handed_out(record)
 
     def _parents(self, parents: Iterable[Any]) -> tuple[str, ...]:
-        if type(parents) is list or type(parents) is tuple:
-            pass  # the usual case: asking an abstract class takes as long as a port
-        elif isinstance(parents, str | Record):
-            raise BadInput(f"{self._name()} calls derive(..., {parents!r}): the parents are a list; write [{parents!r}]")
-        elif not isinstance(parents, Iterable):
-            raise BadInput(f"{self._name()} calls derive(..., {parents!r}): the parents are a list of records, or of their ids")
+        if type(parents) is not list and type(parents) is not tuple:  # the usual case: asking an abstract class takes as long as a port
+            unknown.refuse_parents(self._landing, parents)
         records, missing = self._world.records, unknown.parent
         id: Any
         try:
@@ -326,7 +313,7 @@ class Kit:
                 return tuple([id if (id := self._version(p)) in records else missing(self._landing, p) for p in parents])
             return tuple([id if (id := p.id if type(p) is Record else p) in records else missing(self._landing, p) for p in parents])
         except TypeError:
-            raise BadInput(f"{self._name()} calls derive(..., {parents!r}): the parents are a list of records, or of their ids") from None
+            raise unknown.no_parents(self._landing, parents) from None
 
     def _name(self) -> str:
         return name_of(self._system)
@@ -371,13 +358,13 @@ class Kit:
     # -- seams and statements ---------------------------------------------------------------------------------------
 
     def pause(self, label: str = "") -> None:
-        """A wait of unknown length: a person's approval, a queue. A validation before it says nothing about what follows."""
+        """A wait of unknown length: a person's approval, a queue; `label` says of what. A validation before it says nothing about what follows."""
         label = label if type(label) is str else str(label)
         agent = self._enter("pause", label)
         self._state(Pause(agent, label))
 
     def point(self, label: str = "") -> None:
-        """Any other place at which the world may change."""
+        """Any other place at which the world may change; reports and stored cases call it `label`."""
         label = label if type(label) is str else str(label)
         agent = self._enter("point", label)
         self._state(Seam(agent, label))
@@ -393,7 +380,11 @@ class Kit:
         return keys
 
     def validated(self, basis: Mapping[str, str] | Iterable[str]) -> None:
-        """The mark: these keys have just been validated. To be called right after the owners' answers were found equal."""
+        """The mark: the keys of `basis`, a list or a mapping, have just been validated. To be called right after the answers were found equal.
+
+        Raises:
+            BadInput: it is neither, or there is no such key.
+        """
         if isinstance(basis, str):
             raise BadInput(f"{self._name()} calls validated({basis!r}): it takes a list of keys; write [{basis!r}]")
         keys = tuple(basis) if type(basis) is dict or isinstance(basis, Iterable) else (basis,)
@@ -402,37 +393,29 @@ class Kit:
         except TypeError:
             known = False
         if not known:
-            if not all(isinstance(key, str) for key in keys):
-                raise BadInput(f"{self._name()} calls validated({basis!r}): it takes a list of keys, which are texts")
-            unknown.refuse_marks(self._landing, keys)
+            unknown.refuse_marks(self._landing, basis, keys)
         self._state(Validated(_AGENT.get(self._fallback), keys))
 
     def halted(self, reason: str = "") -> None:
-        """The system stops without acting."""
+        """The system stops without acting, for this `reason`, which reports show."""
         self._state(Halted(_AGENT.get(self._fallback), reason if type(reason) is str else str(reason)))
-
-    @contextmanager
-    def at_once(self) -> Iterator[None]:
-        """What is called inside belongs to the call before it, as in a store that checks and writes in one step: nothing lands in between."""
-        inside = self._in_event
-        self._in_event = True
-        try:
-            yield
-        finally:
-            self._in_event = inside
-
-    def send(self, what: What) -> None:
-        """Lands an event before the next point, where a person or another program says what happens, not an interleaving."""
-        self._landing._pending.append((sum(map(is_point, self._log)), what))
-        self._next = 0
 
     # -- what teams really run ---------------------------------------------------------------------------------------
 
-    def wrap(self, client: Any, **options: Any) -> Any:
+    def wrap(
+        self,
+        client: Any,
+        *,
+        reads: Names = (),
+        heads: Names = (),
+        writes: Names = (),
+        timeout: float | None = None,
+        idempotency_key: str | None = None,
+    ) -> Any:
         """`client` with some of its methods made ports, and all else as it is. Arguments and errors as for `fencecheck.run.wrap.wrap`."""
         from fencecheck.run.wrap import wrap
 
-        return wrap(self, client, **options)
+        return wrap(self, client, reads=reads, heads=heads, writes=writes, timeout=timeout, idempotency_key=idempotency_key)
 
     def replaying(self, still: Callable[[], bool] | None = None, *, of: str = "") -> AbstractContextManager[None]:
         """One replay of a workflow, from its beginning: calls inside are no points, no answers and no effects, and return what they did before.
@@ -488,8 +471,8 @@ class Kit:
             raise
         finally:
             in_via(False)
-        if self._landing is _CLOSED:
-            raise EpisodeOver("the episode is over")
+        if self._landing is CLOSED:
+            raise over()
         return answer
 
     def _wait_for_ever(self, waited_for: str) -> Generator[Any, Any, Any]:

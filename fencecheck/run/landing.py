@@ -114,7 +114,6 @@ class Landing:
         self._pending: list[tuple[int, What]] = []
         self._written: set[str] = set()  # versions that the system committed itself, whose values are not known
         self._seeding = False  # before the run there is nothing that could halt
-        self.mistake: BadInput | None = None  # what was named that only a mistake can name, whoever swallowed that
         self.waits: list[str] = []  # what awaited ports wait for without an end, where no line knows
 
     # -- arriving at a point ----------------------------------------------------------------------------------------

@@ -43,6 +43,15 @@ def line_of_caller() -> str:
     return _line_of_task() or outer
 
 
+def inside_run(frame: FrameType | None) -> bool:
+    """Whether an episode, or a hook that a worker calls once, is on the stack."""
+    while frame is not None:
+        if frame.f_code.co_filename == _SIMULATE:
+            return True
+        frame = frame.f_back
+    return False
+
+
 def unawaitable(name: str, runtime: str) -> CouldNotRun:
     """What is said where an async function was given to a port that cannot await.
 

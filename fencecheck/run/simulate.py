@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any, NamedTuple
@@ -14,7 +15,9 @@ from fencecheck.errors import BadInput, CouldNotRun, FencecheckError
 from fencecheck.history import Ended, Entry, Halted, History, points
 from fencecheck.interleaving import DROPPED, KINDS, Event, Interleaving, refuse_kind
 from fencecheck.model import Scenario
-from fencecheck.run.adapter import OPTIONAL, RUNTIMES, AgentSystem, has_own_store, missing_hooks, name_of
+from fencecheck.run.adapter import AgentSystem, has_own_store, missing_hooks, name_of
+from fencecheck.run.checked import SystemLike as SystemLike
+from fencecheck.run.checked import checked
 from fencecheck.run.current import enter, leave
 from fencecheck.run.deadlock import Deadlock
 from fencecheck.run.faults import EpisodeOver, Overdue, Restarted
@@ -23,11 +26,9 @@ from fencecheck.run.landing import Anchored, Landing
 from fencecheck.run.loops import inside_loop, runtime
 from fencecheck.run.raised import place, said
 from fencecheck.run.replaying import ReplayingKit
-from fencecheck.run.slips import refuse_slips
 from fencecheck.run.watchdog import Watchdog
 from fencecheck.run.world import Prepared, World
 
-SystemLike = type[AgentSystem] | Callable[[], AgentSystem]
 _Episode = Callable[[AgentSystem, Kit, Landing], Ended]
 MOST_RESTARTS = 50
 
@@ -76,7 +77,7 @@ class Runner:
     def __init__(self, system: SystemLike, scenario: Scenario | None = None, *, of_interleaving: bool = False) -> None:
         self.system = system
         self.name = name_of(system)
-        self._probe = _checked(system)
+        self._probe = checked(system)
         own = self._probe.scenario
         if own is not None and scenario is not None and scenario != own and not of_interleaving:
             raise BadInput(f"{self.name} brings its own scenario: keys, declared keys and depth cannot be chosen for it")
@@ -85,9 +86,11 @@ class Runner:
         self.own_order = self._probe.own_order
         self.scenario = _concrete(own or scenario or _default_world())
         self.own_store = has_own_store(self._probe)
-        if self.scenario.update_hows and not (self.own_store and callable(getattr(self._probe, "change", None))):
+        if self.scenario.update_hows and not (self.own_store and callable(getattr(self._probe, "publish_how", None))):
             hows = ", ".join(self.scenario.update_hows)
-            raise BadInput(f"{self.name}: its scenario has update_hows ({hows}): define publish(), true_head() and change(key, how, value)")
+            raise BadInput(
+                f"{self.name}: its scenario has update_hows ({hows}): define publish(), true_head() and publish_how(key, how, value)"
+            )
         self.missing = missing_hooks(self._probe)
         self.kinds = tuple(kind for kind in KINDS if kind not in self.missing)
         self.drops = True
@@ -145,7 +148,13 @@ class Runner:
 
     def __enter__(self) -> Runner:
         self._watchdog.start()
+        self._said_of_threads, threading.excepthook = threading.excepthook, self._of_thread
         return self
+
+    def _of_thread(self, args: threading.ExceptHookArgs) -> None:
+        """What ends a thread of the system's is printed, unless it is what ends or restarts the episode."""
+        if not issubclass(args.exc_type, EpisodeOver | Restarted):
+            self._said_of_threads(args)
 
     def __exit__(self, *exc: object) -> None:
         self.close()
@@ -158,6 +167,8 @@ class Runner:
         finally:
             self._opened = None
             self._watchdog.stop()
+            if threading.excepthook == self._of_thread:
+                threading.excepthook = self._said_of_threads
             if self._runtime is not None:
                 self._runtime.close()
                 self._runtime = None if self._probe.runtime == "sync" else runtime(self._probe.runtime, self._probe.timeout_s)
@@ -221,7 +232,7 @@ class Runner:
         line = kit._line = None if self._runtime is None else self._runtime.line(kit)
         kit._next = landing.next_stop()
         episode: _Episode = self._episode if self._runtime is None else self._awaited_episode
-        if self.plain is None:
+        if self.plain is None and not lines:  # a line that is noted is that of the coroutine itself
             episode = self._first(episode)
         with _origins() if lines else _NOTHING:
             ended = episode(instance, kit, landing)
@@ -233,15 +244,12 @@ class Runner:
         return history
 
     def _first(self, episode: _Episode) -> _Episode:
-        """The first episode: what is not awaited is noticed, and a mistake in a call though the system swallows what is said of it."""
+        """The first episode: what is not awaited is noticed."""
         from fencecheck.run.awaits import noticed
 
         def noticing(system: AgentSystem, kit: Kit, landing: Landing) -> Ended:
             with noticed(self.name, kit, self.runtime_name) as self.plain:
-                ended = episode(system, kit, landing)
-            if landing.mistake is not None:
-                raise landing.mistake
-            return ended
+                return episode(system, kit, landing)
 
         return noticing
 
@@ -436,66 +444,6 @@ def _inside_groups(error: BaseException, halts: tuple[type[BaseException], ...])
     inside = [_inside_groups(e, halts) for e in error.exceptions]
     ours = (e for e in inside if isinstance(e, Restarted | EpisodeOver | FencecheckError))
     return next(ours, next((e for e in inside if not isinstance(e, halts)), inside[0]))
-
-
-def _checked(system: SystemLike) -> AgentSystem:
-    name = name_of(system)
-    if isinstance(system, type) and not issubclass(system, AgentSystem):
-        raise BadInput(f"{name} is not an adapter: let it inherit from fencecheck.AgentSystem and define run()")
-    try:
-        probe = system()
-    except Exception as error:
-        right = "" if isinstance(system, type) else ": give an adapter class, or a function that makes an adapter"
-        raise BadInput(f"{name} cannot be made without arguments: {said(error)}{right}") from error
-    if not isinstance(probe, AgentSystem):
-        raise BadInput(f"{name} makes a {type(probe).__name__}, not an adapter: let it inherit from fencecheck.AgentSystem")
-    if type(probe).run is AgentSystem.run:
-        raise BadInput(f"{name} has no run(): define run(self), which carries out one episode")
-    if probe.runtime not in RUNTIMES:
-        raise BadInput(f"{name}: runtime must be one of {', '.join(RUNTIMES)}, not {probe.runtime!r}")
-    if probe.scenario is not None and not isinstance(probe.scenario, Scenario):
-        raise BadInput(f"{name}: scenario must be a fencecheck.Scenario, not a {type(probe.scenario).__name__}")
-    refuse_slips(name, type(probe))
-    _refuse_methods(name, probe)
-    _refuse_attributes(name, probe)
-    return probe
-
-
-def _refuse_methods(name: str, probe: AgentSystem) -> None:
-    """Says of a method or hook that it can never be called, or that its body would never run."""
-    for hook in ("setup", "run", "teardown", *OPTIONAL):
-        method = getattr(probe, hook, None)
-        if not callable(method) and (method is not None or hook not in OPTIONAL):
-            raise BadInput(f"{name}: {hook} must be a method, not {method!r}")
-        if inspect.isgeneratorfunction(method) or inspect.isasyncgenfunction(method):
-            raise BadInput(f"{name}: {hook}() has a yield in it, so that its body would never run: take the yield out")
-
-
-def _refuse_attributes(name: str, probe: AgentSystem) -> None:
-    """Says before any episode what would break one in the middle."""
-    halts, kinds = probe.halt_exceptions, probe.fault_exceptions
-    if not isinstance(halts, tuple) or not all(_is_exception(kind) for kind in halts):
-        raise BadInput(f"{name}: halt_exceptions must be a tuple of exception classes, such as (LookupError,), not {halts!r}")
-    if not hasattr(kinds, "items") or not all(_is_exception(kind) for kind in kinds):
-        raise BadInput(
-            f"{name}: fault_exceptions must map the classes of fencecheck.faults to exceptions or makers of them, not be {kinds!r}"
-        )
-    for kind, own in kinds.items():
-        if not callable(own) and not isinstance(own, BaseException):
-            raise BadInput(f"{name}: fault_exceptions must map {kind.__name__} to an exception or a maker of one, not to {own!r}")
-    why = probe.cannot_happen
-    if not hasattr(why, "items") or not all(kind in KINDS and why[kind] and isinstance(why[kind], str) for kind in why):
-        raise BadInput(
-            f"{name}: cannot_happen must map kinds of event ({', '.join(KINDS)}) to why they make no sense for it, not be {why!r}"
-        )
-    if not isinstance(probe.max_points, int) or probe.max_points < 1:
-        raise BadInput(f"{name}: max_points must be a whole number from 1, not {probe.max_points!r}")
-    if not isinstance(probe.timeout_s, int | float) or not probe.timeout_s > 0:
-        raise BadInput(f"{name}: timeout_s must be a number of seconds above 0, not {probe.timeout_s!r}")
-
-
-def _is_exception(kind: object) -> bool:
-    return isinstance(kind, type) and issubclass(kind, BaseException)
 
 
 def _concrete(scenario: Scenario) -> Scenario:

@@ -32,13 +32,15 @@ _ATTRIBUTES: dict[str, Callable[[Any], bool]] = {
     "runtime": lambda value: isinstance(value, str),
     "halt_exceptions": _is_exceptions,
     "fault_exceptions": lambda value: isinstance(value, Mapping),
+    "cannot_happen": lambda value: isinstance(value, Mapping),
+    "tools_can_halt": lambda value: type(value) is bool,
     "max_points": lambda value: type(value) is int,
     "timeout_s": lambda value: type(value) in (int, float),
 }
 """What may stand in each attribute."""
 _HOOKS = {
-    "setup": 1, "run": 0, "teardown": 0, "open": 0, "shutdown": 0, "publish": 2, "true_head": 1, "remove": 1, "deliver": 2, "replan": 1,
-    "restart": 0, "lose": 1, "versions_in": 1, "version_of": 2,
+    "setup": 1, "run": 0, "teardown": 0, "open": 0, "shutdown": 0, "publish": 2, "publish_how": 3, "true_head": 1, "remove": 1,
+    "deliver": 2, "replan": 1, "restart": 0, "lose": 1, "versions_in": 1, "version_of": 2,
 }  # fmt: skip
 """How many arguments each hook is called with."""
 
@@ -55,8 +57,7 @@ def refuse_slips(name: str, system: type[AgentSystem]) -> None:
     if system in _seen:
         return
     own = [cls for cls in system.__mro__ if issubclass(cls, AgentSystem) and cls is not AgentSystem]
-    defined = {word for cls in own for word in vars(cls)}
-    for word, value, meant in _slips(own, defined):
+    for word, value, meant in _slips(own):
         if not _is_used(word, own):
             what, right = (f"{word}()", f"{meant}()") if callable(value) and meant in _HOOKS else (word, meant)
             raise BadInput(
@@ -65,7 +66,7 @@ def refuse_slips(name: str, system: type[AgentSystem]) -> None:
     _seen.add(system)
 
 
-def _slips(own: list[type], defined: set[str]) -> Iterator[tuple[str, Any, str]]:
+def _slips(own: list[type]) -> Iterator[tuple[str, Any, str]]:
     """What is there, under which name, and under which it should be."""
     known = {_plain(word): word for word in (*_ATTRIBUTES, *_HOOKS)}
     for cls in own:
@@ -73,7 +74,7 @@ def _slips(own: list[type], defined: set[str]) -> Iterator[tuple[str, Any, str]]
             if word.startswith("_") or word in _ATTRIBUTES or word in _HOOKS:
                 continue
             meant = known.get(alike(_plain(word), known, _ALIKE) or "")
-            if meant is not None and meant not in defined and _fits(meant, value):
+            if meant is not None and meant not in vars(cls) and _fits(meant, value):
                 yield word, value, meant
 
 

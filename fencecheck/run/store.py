@@ -21,7 +21,7 @@ def change(landing: Landing, what: Update, entry: Landed) -> Generator[Any, Any,
         Whether anything changed.
     """
     world, key = landing.world, what.key
-    value = yield from landing._hook("change", key, what.how, world.fresh_value(key))
+    value = yield from landing._hook("publish_how", key, what.how, world.fresh_value(key))
     if value is None:
         return False
     head = yield from landing._hook("true_head", key)

@@ -21,6 +21,10 @@ Shown = tuple[Any, Any, Any, str | None]
 _DONE = {"status": "done"}
 
 
+class Condition(Mapping[str, str]):
+    """What a tool is to expect as a request says it, where a version that there never was is refused by the tool, as one that is not current."""
+
+
 def call(landing: Landing, agent: str, name: str, args: Any, shown: Shown, via: Callable[[], Any] | None) -> Generator[Any, Any, Any]:
     """Carries out the port `act`, as steps for a driver. Arguments as for `Kit.act`."""
     entry, action, fault = _begun(landing, agent, name, args, shown)
@@ -135,7 +139,8 @@ def _versions(landing: Landing, name: str, what: str, ids: Mapping[str, Any] | N
         hash(tuple(named.values()))
     except TypeError as error:
         raise BadInput(f"{name_of(landing.system)}: basis= and expect= map keys to version ids: {error}") from error
-    unknown.refuse_versions(landing, f"{what}= of kit.act({name!r})", named, checked=what == "expect")
+    if not isinstance(ids, Condition):
+        unknown.refuse_versions(landing, f"{what}= of kit.act({name!r})", named, checked=what == "expect")
     return named
 
 

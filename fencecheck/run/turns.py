@@ -21,7 +21,7 @@ import trio
 
 from fencecheck.errors import CouldNotRun
 from fencecheck.run import deadlock
-from fencecheck.run.deadlock import Deadlock, waits_for_loop
+from fencecheck.run.deadlock import Deadlock, waits_for_loop, where
 from fencecheck.run.faults import EpisodeOver
 from fencecheck.run.line import Line
 
@@ -204,7 +204,8 @@ class Turns(trio.abc.Instrument):
         if left_s > 0:
             return left_s
         if self.refused is None:
-            self.refused = waits_for_loop(self._wait_s)
+            assert self._thread_of is not None
+            self.refused = waits_for_loop(self._wait_s, f"the work of {where(self._inner[self._thread_of])}")
             self._end(Deadlock())
         return self._wait_s
 

@@ -56,13 +56,19 @@ def is_key(world: World, key: Any) -> bool:
     return key in world.owner_of or any(record.key == key for record in records)
 
 
-def refuse_marks(landing: Landing, keys: tuple[Any, ...]) -> None:
+def refuse_marks(landing: Landing, basis: Any, keys: tuple[Any, ...]) -> None:
     """Of `validated`: each is to be a key.
+
+    Args:
+        basis: what was given.
+        keys: its keys.
 
     Raises:
         BadInput: one is not.
     """
-    who = f"{name_of(landing.system)} calls validated({list(keys)!r})"
+    who = f"{name_of(landing.system)} calls validated({basis!r})"
+    if not all(isinstance(key, str) for key in keys):
+        raise _kept(landing, f"{who}: it takes a list of keys, which are texts")
     for key in keys:
         if not is_key(landing.world, key):
             raise _kept(landing, f"{who}: {no_key(landing.world.owner_of, key)}")
@@ -96,6 +102,23 @@ def refuse_versions(landing: Landing, what: str, named: Mapping[Any, Any], *, ch
             )
 
 
+def no_parents(landing: Landing, parents: Any) -> BadInput:
+    """What is said of what is no list of parents."""
+    return _kept(landing, f"{name_of(landing.system)} calls derive(..., {parents!r}): the parents are a list of records, or of their ids")
+
+
+def refuse_parents(landing: Landing, parents: Any) -> None:
+    """Of `derive`: the parents are several.
+
+    Raises:
+        BadInput: they are not.
+    """
+    if isinstance(parents, str | Record):
+        raise _kept(landing, f"{name_of(landing.system)} calls derive(..., {parents!r}): the parents are a list; write [{parents!r}]")
+    if not isinstance(parents, Iterable):
+        raise no_parents(landing, parents)
+
+
 def parent(landing: Landing, given: Any) -> str:
     """The id of a parent that `derive` was given and that is no record.
 
@@ -127,9 +150,9 @@ def plan(landing: Landing, name: str, given: Any) -> str:
 
 
 def _kept(landing: Landing, said: str) -> BadInput:
-    """The error, which is kept too: a system may swallow what it raises, and halt."""
-    landing.mistake = BadInput(said)
-    return landing.mistake
+    error = BadInput(said)
+    landing.kit._refuse(error)
+    return error
 
 
 def _may_be(landing: Landing, id: Any, checked: bool = False) -> bool:

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 from fencecheck.history import is_point
 from fencecheck.run.faults import Overdue
+from fencecheck.run.lines import inside_run
 from fencecheck.run.raised import is_library
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ class Watchdog:
 
     def _watch(self, frame: FrameType) -> None:
         kit = self._call or self._episode()
-        if kit is None or kit._closed or not _is_running(frame) or _debugged(frame):
+        if kit is None or kit._closed or not inside_run(frame) or _debugged(frame):  # an error of the tool closes no episode
             self._begin(None)
             return
         log, read = kit._log, self._read if kit is self._kit else 0
@@ -172,15 +173,6 @@ def _is_ours(frame: FrameType | None) -> bool:
     while frame is not None and str(frame.f_globals.get("__name__", "")).partition(".")[0] in _LOOPS:
         frame = frame.f_back
     return frame is None or frame.f_code.co_filename.startswith(_HERE)
-
-
-def _is_running(frame: FrameType | None) -> bool:
-    """Whether the system is on the stack: an episode that an error of the tool ended is never closed."""
-    while frame is not None:
-        if frame.f_code.co_filename == _SIMULATE:
-            return True
-        frame = frame.f_back
-    return False
 
 
 def _is_swallowed(frame: FrameType | None) -> bool:

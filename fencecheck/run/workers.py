@@ -42,7 +42,7 @@ def wait(loop: object, heard: Heard, wait_s: float) -> None:
             with queue.all_tasks_done:
                 queue.all_tasks_done.wait_for(lambda queue=queue: not queue.unfinished_tasks, timeout=0.01)
             if time.monotonic() > until:
-                raise waits_for_loop(wait_s)
+                raise waits_for_loop(wait_s, f"the work of {thread.name}")
 
 
 def in_order(heard: Heard) -> Heard:

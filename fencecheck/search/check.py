@@ -91,12 +91,12 @@ def check(
 
 
 def exhaust(system: SystemLike, max_events: int = MAX_EVENTS, **options: object) -> Report:
-    """`check` with every interleaving of up to `max_events` events."""
+    """`check` of `system` with every interleaving of up to `max_events` events; `options`, and what is raised, as there."""
     return check(system, engine="exhaust", max_events=max_events, **options)  # type: ignore[arg-type]
 
 
 def explore(system: SystemLike, examples: int = EXAMPLES, **options: object) -> Report:
-    """`check` with `examples` interleavings drawn by Hypothesis."""
+    """`check` of `system` with `examples` interleavings drawn by Hypothesis; `options`, and what is raised, as there."""
     return check(system, engine="explore", examples=examples, **options)  # type: ignore[arg-type]
 
 

@@ -7,19 +7,19 @@ runs the few episodes that show such things. Whether the system behind it is rig
 from __future__ import annotations
 
 from collections.abc import Iterator
-from difflib import get_close_matches
 from itertools import product
 
 from fencecheck.errors import BadInput, FencecheckError, Nondeterministic
 from fencecheck.history import Declared, Derive, History, Validated, labelled
-from fencecheck.interleaving import Deliver, Event, MissingParent, Outage, Replan, Restart, ToolFault, Update, What
+from fencecheck.interleaving import CorruptParent, Deliver, Event, Replan, Restore, Update, What
 from fencecheck.judge import judge
 from fencecheck.model import Scenario
-from fencecheck.run.adapter import OPTIONAL, AgentSystem, name_of
+from fencecheck.run.adapter import OPTIONAL, name_of
 from fencecheck.run.faults import EpisodeOver, Fault, Restarted
 from fencecheck.run.raised import place
 from fencecheck.run.simulate import Runner, SystemLike
 from fencecheck.search.marks import void_marks
+from fencecheck.search.placing import every
 from fencecheck.search.preflight import preflight, refuse_inaction, still_the_same
 from fencecheck.search.problem import Problem
 from fencecheck.search.spies import Notes, listening, watched
@@ -83,6 +83,7 @@ def _of_error(error: FencecheckError) -> Problem:
 
 
 _SENTENCES = {
+    "which nothing refers to": "misnamed-hook",
     "leaks state from one episode": "state-leak",
     "changes its scenario while it runs": "state-leak",
     "never acts, even without any event": "never-acts",
@@ -120,7 +121,6 @@ class _Found:
     def look(self) -> None:
         """Runs the episodes, and looks at what they show."""
         with Runner(watched(self.system, self.notes), self.scenario) as runner:
-            self.add(*_misnamed(runner))
             try:
                 with listening(self.notes):
                     first = runner.run()
@@ -194,7 +194,8 @@ class _Found:
 
     def _declared(self) -> Iterator[Problem]:
         entries = [entry for history in self.histories for entry in history.entries]
-        if any(type(entry) is Validated for entry in entries) and not any(type(entry) is Declared for entry in entries):
+        listed = any(not action.declares_by_arguments for action in self.histories[0].scenario.actions)  # else a call names its keys itself
+        if listed and any(type(entry) is Validated for entry in entries) and not any(type(entry) is Declared for entry in entries):
             yield Problem(
                 "undeclared",
                 "run() validates, and never asks kit.declared(action), so that dropped declarations have no effect on what it validates",
@@ -242,21 +243,17 @@ def _ports(names: set[str]) -> str:
     return " and ".join(f"kit.{name}()" for name in sorted(names))
 
 
+_LIKE_ANOTHER = ("earlier", "malformed", "wrong-key")
+"""How an event can land that shows nothing of the adapter which another does not: what a system makes of a bad answer is its own."""
+
+
 def _single(runner: Runner, points: int) -> Iterator[tuple[Event, ...]]:
-    """Each event alone before each point, and those that need another before them."""
-    scenario, kinds = runner.scenario, runner.kinds
-    whats: list[tuple[What, ...]] = []
-    if "update" in kinds:
-        whats += [(Update(key, how),) for key in scenario.keys for how in ("fresh", "removed")]
-    if "deliver" in kinds:
-        whats += [(Update(key), Deliver(key)) for key in scenario.keys]
-    whats += [(Outage(owner, how),) for owner in scenario.owners for how in ("refuse", "hang")]
-    whats += [(MissingParent(0),), *((MissingParent(key),) for key in scenario.keys)]
-    whats += [(ToolFault(action.tool, how),) for action in scenario.actions for how in ("refuse", "lost-reply", "precondition-failed")]
-    whats += [(Replan(task),) for task in scenario.tasks if "replan" in kinds]
-    whats += [(Restart(agent),) for agent in scenario.agents if "restart" in kinds]
-    for what, at in product(whats, range(points)):
-        yield tuple(Event(at, one) for one in what)
+    """Each event that the system can receive alone before each point; a delivery after an update, without which it brings nothing."""
+    for what, at in product(every(runner.scenario, runner.kinds, 1), range(points)):
+        if isinstance(what, Deliver):
+            yield Event(at, Update(what.key)), Event(at, what)
+        elif not isinstance(what, CorruptParent | Restore) and getattr(what, "how", "") not in _LIKE_ANOTHER:
+            yield (Event(at, what),)
 
 
 def _meant_to_halt(runner: Runner, error: BaseException, on_purpose: bool) -> bool:
@@ -305,23 +302,3 @@ def _no_evidence(history: History) -> Iterator[Problem]:
     for finding in judge(history).findings:
         if finding.code == "no-evidence":
             yield Problem("no-evidence", finding.message.rstrip("."), "pass plan= or basis= to kit.act, or arguments that carry the values")
-
-
-def _misnamed(runner: Runner) -> Iterator[Problem]:
-    """Methods that look like hooks, and are called by nobody."""
-    known = {*OPTIONAL, "setup", "run", "teardown"}
-    folded: dict[str, str] = {name.replace("_", ""): name for name in known}
-    for name, value in _members(type(runner._probe)):
-        if name in known or name.startswith("_") or not callable(value):
-            continue
-        plain = name.lower().replace("_", "").removeprefix("on")
-        near = folded.get(plain) or next((folded[close] for close in get_close_matches(plain, folded, 1, cutoff=0.85)), None)
-        if near is not None and not callable(getattr(runner._probe, near, None) if near in OPTIONAL else None):
-            yield Problem("misnamed-hook", f"{name}() looks like the hook {near}(), and fencecheck never calls it", f"name it {near}")
-
-
-def _members(kind: type) -> Iterator[tuple[str, object]]:
-    for base in kind.__mro__:
-        if base in (AgentSystem, object):
-            continue
-        yield from vars(base).items()

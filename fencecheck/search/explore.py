@@ -25,8 +25,8 @@ from fencecheck.run.loading import reference
 from fencecheck.run.simulate import Runner
 from fencecheck.search.budget import Budget
 from fencecheck.search.drawing import Drawing
-from fencecheck.search.minimal import Dropped, one_minimal
-from fencecheck.search.placing import asks_declared, every, push_right
+from fencecheck.search.minimal import one_minimal
+from fencecheck.search.placing import Dropped, asks_declared, every, push_right
 from fencecheck.search.preflight import difference
 from fencecheck.search.tally import Shown, Tally
 from fencecheck.strategies import interleavings, large_scenarios
@@ -64,7 +64,7 @@ class Explored:
 
 
 def explore_into(
-    runner: Runner, drawn: Drawing, level: Level, fail_on: frozenset[str], assume_broken: frozenset[str], budget: Budget
+    runner: Runner, drawn: Drawing, level: Level, fail_on: frozenset[str], assume_broken: frozenset[str], budget: Budget | None = None
 ) -> Explored:
     """Draws examples until one fails, shrinks it, and adds up what was seen.
 
@@ -72,7 +72,7 @@ def explore_into(
         drawn: how many of what.
         level, fail_on: what counts as failing.
         assume_broken: assumptions that events may break.
-        budget: the time after which nothing more is drawn or shrunk.
+        budget: the time after which nothing more is drawn or shrunk; by default there is no such time.
 
     Raises:
         Nondeterministic: one interleaving came to two episodes.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from fencecheck.interleaving import Event
+from fencecheck.search.placing import Dropped
 
-Dropped = tuple[tuple[str, str], ...]
 Fails = Callable[[Dropped, tuple[Event, ...]], bool]
 
 

@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 
 from fencecheck.errors import BadInput, CouldNotRun, Nondeterministic
-from fencecheck.history import Act, Entry, History, first_difference
+from fencecheck.history import Act, Entry, History, first_difference, is_point, label
 from fencecheck.interleaving import Event, Update
 from fencecheck.run.loading import reference
 from fencecheck.run.outside import listening
@@ -111,19 +111,22 @@ def refuse_inaction(runner: Runner, history: History) -> None:
         return
     ended = history.ended
     if ended.how == "crashed":
-        raise CouldNotRun(_crashes(runner, ended.detail, asked(history)))
+        raise CouldNotRun(_crashes(runner, history))
     how = {"returned": "run() returned", "halted": "it halted", "stuck": "it was stuck"}[ended.how]
     detail = f" ({ended.detail})" if ended.detail else ""
     tried = any(type(entry) is Act for entry in history.entries)
     right = asked(history) or ("its act had no effect" if tried else "call kit.act(...) where the system calls the outside")
+    right = "correct the name" if right in detail else right
     raise CouldNotRun(f"{runner.name} never acts, even without any event: {how}{detail}, so there is nothing to judge: {right}")
 
 
-def _crashes(runner: Runner, detail: str, unknown: str) -> str:
+def _crashes(runner: Runner, history: History) -> str:
+    detail, unknown = history.ended.detail, asked(history)
     at = f" ({runner.crashed_at})" if runner.crashed_at else ""
     right = unknown if unknown and unknown not in detail else "correct that first, in the system or in its adapter"
-    if "can't be used in 'await' expression" in detail:
-        right = "a port of kit is not awaited: write await kit.aio and the same port"
+    if "can't be used in 'await' expression" in detail and len(history.entries) > 1 and is_point(history.entries[-2]):
+        port = label(history.entries[-2], history.records).partition(" ")[0]
+        right = f"kit.{port} is not to be awaited: write await kit.aio.{port}(...)"
     if "has no attribute 'kit'" in detail:
         right = "call super().setup(kit) in setup()"
     return f"{runner.name} crashes before it acts, even without any event: {detail}{at}, so there is nothing to judge: {right}"

@@ -28,12 +28,14 @@ class Replay(Struct):
     Args:
         finding: the stored finding as it was seen again, if it was.
         message: one sentence for people.
+        smallest: as in the case.
     """
 
     status: Status
     history: History
     message: str
     finding: Finding | None = None
+    smallest: bool | None = None
 
     @property
     def exit_status(self) -> int:
@@ -54,6 +56,7 @@ def case_of(report: Report, failure: Failure) -> Case:
         failure.finding.key,
         failure.finding.message,
         report.seed,
+        failure.smallest,
     )
 
 
@@ -82,7 +85,7 @@ def replay(case: Case, system: SystemLike) -> Replay:
         findings = [finding for finding in judge(history).findings if finding.code == case.code]
         if findings:
             finding = next((finding for finding in findings if finding.key == case.key), findings[0])
-            return Replay("fails", history, finding.message, finding)
+            return Replay("fails", history, finding.message, finding, case.smallest)
         refuse_inaction(runner, runner.run())
     return _without_finding(case, runner, history, left)
 

@@ -15,15 +15,15 @@ def test_nothing_is_wrong(tmp_path: Path) -> None:
 
 
 def test_each_problem_comes_with_its_fix(tmp_path: Path) -> None:
-    (tmp_path / "fenced.py").write_text(HEAD + FENCED + "\n    def on_restart(self):\n        pass\n")
+    (tmp_path / "fenced.py").write_text(HEAD + FENCED + "\n    def replan(self, task):\n        pass\n")
     result = fencecheck("check-adapter", tmp_path / "fenced.py:Naive")
     assert result.exit_code == 1
     assert result.stdout == (
         "Naive: 2 problems in the adapter\n"
-        "misnamed-hook: on_restart() looks like the hook restart(), and fencecheck never calls it\n"
-        "  fix: name it restart\n"
         "undeclared: run() validates, and never asks kit.declared(action), so that dropped declarations have no effect on what it validates\n"
         "  fix: validate the keys that kit.declared(action) returns, right before the act\n"
+        "silent-hook: replan() derives no plan, so that nothing shows what it planned\n"
+        "  fix: let replan() read and call kit.derive() as run() does, and put the plan where run() looks for it\n"
     )
 
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from textwrap import indent
 
 import pytest
 
@@ -86,9 +87,14 @@ def test_it_runs_as_a_module_and_reports_in_the_streams_encoding() -> None:
     assert b"\x1b" not in done.stdout
 
 
-def test_interrupted(tmp_path: Path) -> None:
-    slow = HEAD + "\n    def run(self):\n        import time\n        open('started', 'w').close()\n        time.sleep(60)\n"
-    (tmp_path / "slow.py").write_text(slow)
+HANGS = "import time\nopen('started', 'w').close()\ntime.sleep(60)\n"
+
+
+@pytest.mark.parametrize("where", ["import", "open", "run"])
+def test_interrupted(where: str, tmp_path: Path) -> None:
+    method = f"\n    def {where}(self):\n" + indent(HANGS, " " * 8)
+    run = "" if where == "run" else "\n    def run(self):\n        pass\n"
+    (tmp_path / "slow.py").write_text(HANGS if where == "import" else HEAD + run + method)
     command = [sys.executable, "-m", "fencecheck", "check", "slow.py:Naive"]
     running = subprocess.Popen(command, cwd=tmp_path, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     deadline = time.monotonic() + 60

@@ -37,6 +37,19 @@ def test_it_still_fails(case: Path) -> None:
     assert "before point 2, act ship: orders commits order/1 r2" in result.stdout
 
 
+@pytest.mark.parametrize(
+    ("stored", "said"),
+    [
+        ("true", "interleaving, the smallest when it was saved: 1 event"),
+        ("false", "interleaving, of which nothing could be left out when it was saved: 1 event"),
+        ("null", "interleaving: 1 event"),
+    ],
+)
+def test_it_says_of_the_size_what_the_case_says(case: Path, stored: str, said: str) -> None:
+    case.write_text(case.read_text().replace('"smallest": true', f'"smallest": {stored}'))
+    assert f"\n  {said}\n" in fencecheck("replay", case).stdout
+
+
 def test_it_no_longer_fails(case: Path) -> None:
     result = fencecheck("replay", case, "--system", variant("fenced", HEAD + FENCED))
     assert result.exit_code == 0
@@ -112,8 +125,8 @@ def test_a_case_that_was_cut_off(case: Path) -> None:
 
 
 def test_a_case_of_a_newer_version(case: Path) -> None:
-    case.write_text(case.read_text().replace('"fencecheck_case": 1', '"fencecheck_case": 2'))
-    assert sentence("replay", case) == f"{case}: written by a newer fencecheck (format 2, this one reads up to 1): upgrade fencecheck"
+    case.write_text(case.read_text().replace('"fencecheck_case": 2', '"fencecheck_case": 3'))
+    assert sentence("replay", case) == f"{case}: written by a newer fencecheck (format 3, this one reads up to 2): upgrade fencecheck"
 
 
 def test_a_case_of_another_system(case: Path) -> None:

@@ -103,6 +103,9 @@ def test_what_it_cannot_do_it_says_and_goes_on(served: Served) -> None:
     refused = served.http.post("/actions/deliverr", json={})
     assert refused.status_code == 400
     assert "which its scenario does not list" in refused.json()["detail"]
+    for path, body in (("/records", {"value": 1, "parents": ["r7"]}), ("/validated", {"keys": ["order/42/adress"]})):
+        assert served.http.post(path, json=body).status_code == 400
+    assert served.post("/reset").json()["outcome"] == "halted-needless"
     assert served.http.get(f"/keys/{KEY}").status_code == 200
 
 

@@ -33,6 +33,7 @@ class Page:
             assert name is not None, f"a snippet without a file name in its first line: {text[:40]!r}"
             (folder / f"{name[1]}.py").write_text(text, "utf-8")
             self.modules.append(name[1])
+            sys.modules.pop(name[1], None)  # of a page before this one
 
     def blocks(self, language: str) -> list[str]:
         return [text for found, text in BLOCK.findall(self.text) if found == language]
@@ -60,8 +61,6 @@ def matches(shown: str, printed: str) -> bool:
 
 
 def inside(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Until the end of the test, imports are looked for in the folder too, and commands run there."""
+    """Until the end of the test imports are looked for in the folder too, and commands run there."""
     monkeypatch.chdir(folder)
     monkeypatch.syspath_prepend(str(folder))
-    for path in folder.glob("*.py"):
-        monkeypatch.delitem(sys.modules, path.stem, raising=False)

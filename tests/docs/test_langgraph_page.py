@@ -1,79 +1,56 @@
-"""Every snippet and command of the page on LangGraph is run, in order, in one folder; what it shows is what comes out."""
+"""Every snippet and command of the page about LangGraph is run; what it shows is what comes out."""
 
 from __future__ import annotations
 
-import os
-import re
-import shlex
-import subprocess
-import sys
+import importlib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 pytest.importorskip("langgraph.checkpoint.sqlite", reason="langgraph is not installed: pip install 'fencecheck[langgraph]'")
 
-ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "how-to" / "langgraph.md"
-BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-EXITS = {"checked.py": 1, "checked_fence.py": 0, "once.py": 0, "awaited.py": 1}
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command
+
+from fencecheck import check
+
+from .snippets import Page, inside
 
 
-def blocks(language: str) -> list[str]:
-    return [text for found, text in BLOCK.findall(PAGE.read_text("utf-8")) if found == language]
+@pytest.fixture
+def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Page:
+    monkeypatch.setenv("COLUMNS", "120")
+    page = Page("docs/how-to/langgraph.md", tmp_path)
+    inside(tmp_path, monkeypatch)
+    return page
 
 
-def matches(shown: str, printed: str) -> bool:
-    """Whether `printed` is what is shown, but for seconds, `...` on a line of its own standing for any lines."""
-    shown, printed = (re.sub(r"\b\d+(\.\d+)? s\b", "N s", text).rstrip() for text in (shown, printed))
-    pattern = "\n".join(".*" if line == "..." else re.escape(line.rstrip()) for line in shown.splitlines())
-    return re.fullmatch(pattern, "\n".join(line.rstrip() for line in printed.splitlines()), re.DOTALL) is not None
+def test_every_command_prints_what_is_shown(page: Page) -> None:
+    naive, fenced, once, awaited = page.commands()
+    page.check(naive, 1)
+    page.check(fenced, 0)
+    page.check(once, 0)
+    page.check(awaited, 1)
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The files that the page tells to save."""
-    made = tmp_path_factory.mktemp("langgraph")
-    for text in blocks("python"):
-        name = re.match(r"# (\S+\.py)\n", text)
-        assert name is not None, f"a snippet without a file name in its first line: {text[:40]!r}"
-        (made / name[1]).write_text(text, "utf-8")
-    return made
+def test_the_fenced_graph_runs_in_production(page: Page) -> None:
+    shop, fenced = importlib.import_module("shop"), importlib.import_module("fenced")
+    config: Any = {"configurable": {"thread_id": "1"}}
+    graph = fenced.build_graph(InMemorySaver())
+    graph.invoke({"order": "42"}, config)
+    shop.ORDERS["42"] = {"version": "v2", "address": "3-1 Umeda, Osaka"}
+    again = graph.invoke(Command(resume=True), config)
+    assert again["__interrupt__"][0].value == {"ship to": "3-1 Umeda, Osaka"}
+    assert graph.invoke(Command(resume=True), config)["tracking"] == "a courier goes to 3-1 Umeda, Osaka"
 
 
-@pytest.mark.parametrize("text", blocks("console"), ids=lambda text: text.partition("\n")[0])
-def test_a_command_prints_what_is_shown(folder: Path, text: str) -> None:
-    command, _, shown = text.partition("\n")
-    words = shlex.split(command.removeprefix("$ "))
-    environment = {**os.environ, "COLUMNS": "120", "PYTHONPATH": str(ROOT), "NO_COLOR": "1", "PYTHONUTF8": "1"}
-    done = subprocess.run([sys.executable, "-m", *words], cwd=folder, capture_output=True, text=True, env=environment, check=False)
-    assert done.returncode == EXITS[words[2].partition(":")[0]], done.stdout + done.stderr
-    assert matches(shown, done.stdout), f"{command} prints:\n{done.stdout}\nwhere the page shows:\n{shown}"
+def test_a_graph_that_a_module_holds_is_checked_as_it_stands(page: Page) -> None:
+    report = check(importlib.import_module("held").HeldShop, fresh_process=False, max_events=1)
+    assert [failure.code for failure in report.failures] == ["stale-act"]
 
 
-def test_every_command_is_there() -> None:
-    assert len(blocks("console")) == len(EXITS)
-
-
-def test_the_fenced_graph_runs_in_production(folder: Path) -> None:
-    script = (
-        "import fenced, shop\n"
-        "from langgraph.checkpoint.memory import InMemorySaver\n"
-        "from langgraph.types import Command\n"
-        "config = {'configurable': {'thread_id': '1'}}\n"
-        "graph = fenced.build_graph(InMemorySaver())\n"
-        "graph.invoke({'order': '42'}, config)\n"
-        "shop.ORDERS['42'] = {'version': 'v2', 'address': '3-1 Umeda, Osaka'}\n"
-        "state = graph.invoke(Command(resume=True), config)\n"
-        "print(state['__interrupt__'][0].value)\n"
-        "print(graph.invoke(Command(resume=True), config)['tracking'])\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script], cwd=folder, capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": str(ROOT)}
-    )
-    assert done.stdout == "{'ship to': '3-1 Umeda, Osaka'}\na courier goes to 3-1 Umeda, Osaka\n", done.stderr
-
-
-def test_links_lead_somewhere() -> None:
-    for target in re.findall(r"\]\(([^)#:]+)\)", PAGE.read_text("utf-8")):
-        assert (PAGE.parent / target).exists(), target
+def test_no_snippet_is_left_out_and_links_lead_somewhere(page: Page) -> None:
+    assert page.modules == ["shop", "checked", "held", "fenced", "checked_fence", "once", "awaited"]
+    assert [text.strip() for text in page.blocks("sh")] == ["pip install 'fencecheck[langgraph]'"]
+    assert all(link.exists() for link in page.links())

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import runpy
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 pytest.importorskip("agents", reason="openai-agents is not installed: pip install 'fencecheck[openai-agents]'")
+
+from fencecheck import Interleaving, simulate
+from fencecheck.run.loading import load
 
 from .snippets import Page, inside
 
@@ -28,7 +32,19 @@ def test_the_fence_works_without_a_kit(page: Page) -> None:
     runpy.run_path(str(page.folder / "production.py"))
 
 
+def test_with_its_own_store_the_tools_are_called(page: Page) -> None:
+    made: list[Any] = []
+
+    def make() -> Any:
+        made.append(load("own_store.py:OwnStore")())
+        return made[-1]
+
+    history = simulate(make, Interleaving(load("own_store.py:OwnStore").scenario, (), ()))
+    assert len(history.effects) == 1
+    assert made[-1].registry.deployed == ["shop:4.1.0"]
+
+
 def test_no_snippet_is_left_out_and_links_lead_somewhere(page: Page) -> None:
-    assert page.modules == ["deploy_agent", "check_deploy", "fenced_deploy", "production"]
+    assert page.modules == ["deploy_agent", "check_deploy", "fenced_deploy", "production", "own_store"]
     assert [text.strip() for text in page.blocks("sh")] == ["pip install 'fencecheck[openai-agents]'"]
     assert all(link.exists() for link in page.links())

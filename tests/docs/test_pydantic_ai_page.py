@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import runpy
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 pytest.importorskip("pydantic_ai", reason="pydantic-ai is not installed: pip install 'fencecheck[pydantic-ai]'")
+
+from fencecheck import Interleaving, simulate
+from fencecheck.run.loading import load
 
 from .snippets import Page, inside
 
@@ -28,7 +32,19 @@ def test_the_fence_works_without_a_kit(page: Page) -> None:
     runpy.run_path(str(page.folder / "production.py"))
 
 
+def test_with_its_own_store_the_tools_are_called(page: Page) -> None:
+    made: list[Any] = []
+
+    def make() -> Any:
+        made.append(load("own_store.py:OwnStore")())
+        return made[-1]
+
+    history = simulate(make, Interleaving(load("own_store.py:OwnStore").scenario, (), ()))
+    assert len(history.effects) == 1
+    assert made[-1].bank.paid == ["DE02 1203 0000"]
+
+
 def test_no_snippet_is_left_out_and_links_lead_somewhere(page: Page) -> None:
-    assert page.modules == ["refund_agent", "check_refund", "fenced_refund", "production"]
+    assert page.modules == ["refund_agent", "check_refund", "fenced_refund", "production", "own_store"]
     assert [text.strip() for text in page.blocks("sh")] == ["pip install 'fencecheck[pydantic-ai]'"]
     assert all(link.exists() for link in page.links())

@@ -8,6 +8,7 @@ import pickle
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -76,6 +77,20 @@ def test_a_message_does_not_carry_values() -> None:
     with pytest.raises(Halt) as halt:
         step(steps, {"x": Rec("y", value="secret")})
     assert str(halt.value) == "malformed-answer: what was answered for 'x' is not what was asked for (got a Rec)"
+
+
+@pytest.mark.parametrize("answer", [3, Rec(3, "a")])  # type: ignore[arg-type]
+def test_a_number_for_an_id_is_refused_by_a_sentence_that_says_what_an_id_is(answer: Any) -> None:
+    steps = protocol(Rec("p", parents=("a1",)), ["a"])
+    step(steps, None)
+    if not isinstance(answer, Rec):
+        step(steps, {"a1": Rec("a1", "a")})
+    with pytest.raises(Halt) as halt:
+        step(steps, {"a1": answer, "a": answer})
+    assert halt.value.reason is Reason.MALFORMED_ANSWER
+    assert str(halt.value).endswith(
+        "(got the id 3, a number: the id of a record is a text that names one version of one key, such as 'order/42@3')"
+    )
 
 
 def test_an_answer_supersedes_only_those_that_arrived_before_its_question() -> None:

@@ -420,3 +420,55 @@ def test_a_case_is_stored_and_replayed(tmp_path: Path) -> None:
 def test_an_append_is_declared_to_depend_on_nothing() -> None:
     assert (appends("log").depends_on, appends("log").by_arguments) == ((), False)
     assert writes("patch", times=3).true_keys({"path": NOTES}) == (NOTES,)
+
+
+def test_a_file_that_the_agent_makes_itself_depends_on_nothing() -> None:
+    class Makes(Sends):
+        actions = (writes("write"), writes("make"))
+
+        def run(self) -> None:
+            self.write("./docs/../docs/notes.md", f"{self.read(NOTES)}done\n")
+            self.write("summary.md", "done\n", action="make")
+
+    with Runner(Makes) as runner:
+        history = runner.run()
+        judgement = judge(history)
+    assert [entry.depends_on for entry in history.entries if type(entry) is Act] == [(NOTES,), ()]
+    assert (judgement.outcome, judgement.findings) == ("completed", [])
+    with (
+        pytest.raises(CouldNotRun, match=r"'summary\.md' is none of its files: add it to files"),
+        Runner(variant(run=reads_another)) as runner,
+    ):
+        runner.run()
+
+
+def reads_another(self: FileSystem) -> None:
+    self.kit.read("summary.md", via=lambda: "x")
+
+
+@pytest.mark.parametrize("runtime", ["asyncio", "trio"])
+def test_awaited_and_in_a_thread(runtime: Any) -> None:
+    class Awaits(FileSystem):
+        files = {NOTES: ""}
+
+        async def run(self) -> None:
+            content = await self.kit.aio.read(NOTES, via=self.read_in_a_thread)
+            await self.kit.aio.point("the model thinks")
+            await self.kit.aio.act("write", {"path": NOTES, "content": content}, via=lambda: self.write_later(content))
+
+        async def read_in_a_thread(self) -> str:
+            read = (self.root / NOTES).read_text
+            if runtime == "trio":
+                import trio
+
+                return await trio.to_thread.run_sync(read)
+            import asyncio
+
+            return await asyncio.to_thread(read)
+
+        async def write_later(self, content: str) -> None:
+            (self.root / NOTES).write_text(content)
+
+    Awaits.runtime = runtime
+    report = check(Awaits, fresh_process=False, max_events=1, kinds=["update"])
+    assert [(failure.code, failure.events) for failure in report.failures] == [("stale-act", (Event(2, Update(NOTES)),))]

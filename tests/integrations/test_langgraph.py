@@ -12,6 +12,7 @@ import pytest
 
 pytest.importorskip("langgraph.checkpoint.sqlite", reason="langgraph is not installed: pip install 'fencecheck[langgraph]'")
 
+from langgraph.func import entrypoint, task
 from langgraph.graph import END, START, StateGraph
 from langgraph.types import Command, interrupt
 from langsmith.utils import tracing_is_enabled
@@ -257,6 +258,17 @@ def test_a_person_may_change_the_state_at_a_breakpoint() -> None:
         assert runner.run().effects[0].args["address"] == "the back door"
 
 
+def test_a_breakpoint_after_a_node_is_one_before_the_next() -> None:
+    class After(Shop):
+        def graph(self) -> Any:
+            builder = StateGraph(shop.State).add_node("plan", shop.plan(self.port(shop.get_address)))
+            builder.add_node("dispatch", shop.dispatch(self.port(shop.ship))).add_edge(START, "plan").add_edge("plan", "dispatch")
+            return builder.compile(interrupt_after=["plan"])
+
+    with Runner(After) as runner:
+        assert labels(runner.run())[4] == "pause before dispatch"
+
+
 class Both(TypedDict, total=False):
     answers: Annotated[list[str], operator.add]
 
@@ -473,6 +485,52 @@ def test_agents_of_a_subgraph_are_named_by_its_path_its_node_or_the_node_around_
     assert agents["node plan"] == "first"
 
 
+# -- the functional API -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("runtime", ["sync", "asyncio"])
+def test_an_entrypoint_and_its_tasks(runtime: str) -> None:
+    class Flow(Shop):
+        plans = {}
+
+        def graph(self) -> Any:
+            get_address, ship = self.ports(shop.get_address, shop.ship)
+
+            @task
+            def plan(order: str) -> Any:
+                return get_address.invoke({"order": order})["address"]
+
+            @task
+            def send(order: str, address: str) -> str:
+                return str(ship.invoke({"order": order, "address": address}))
+
+            if self.runtime == "asyncio":
+
+                @entrypoint()
+                async def later(state: Any) -> str:
+                    address = await plan(state["order"])
+                    interrupt(address)
+                    return await send(state["order"], address)
+
+                return later
+
+            @entrypoint()
+            def flow(state: Any) -> str:
+                address = plan(state["order"]).result()
+                interrupt(address)
+                return send(state["order"], address).result()
+
+            return flow
+
+    report = checked(of(Flow, runtime=runtime), kinds=["update", "restart"])
+    assert [(failure.code, [event.what for event in failure.events]) for failure in report.failures] == [("stale-act", [Update(ADDRESS)])]
+    calls = labels(report.failures[0].history)
+    assert calls.count(f"read {ADDRESS}") == 1  # the task's result is kept over the wait
+    assert (
+        calls.count("point node Flow" if "point node Flow" in calls else f"point node {'later' if runtime == 'asyncio' else 'flow'}") == 2
+    )
+
+
 # -- the resume runs the node again -----------------------------------------------------------------------------------
 
 
@@ -520,6 +578,26 @@ def test_a_graph_that_is_not_compiled() -> None:
 
     with Runner(Builder) as runner, pytest.raises(BadInput, match=r"Builder: graph\(\) must return a compiled graph"):
         runner.run()
+
+
+def test_what_is_forgotten_is_said() -> None:
+    class Empty(GraphSystem):
+        scenario = Shop.scenario
+
+    class NoStart(Empty):
+        graph = Shop.graph
+        breakpoint = fenced = False
+        built = 0
+
+    for system, said in (
+        (Empty, r"Empty has no graph\(\): define graph\(self\)"),
+        (NoStart, r"NoStart has no start\(\): define start\(self\)"),
+        (of(resume=lambda self, interrupt: None), r"Shop: resume\(\) returned None"),
+        (of(saver="sqlite", open=lambda self: None), r"Shop: open\(\) opens the checkpoint file: let yours call super\(\).open\(\)"),
+        (of(reads={"get_adress": ADDRESS}), r"Shop: reads names 'get_adress', but the tools that were made ports are get_address, ship"),
+    ):
+        with Runner(system) as runner, pytest.raises(BadInput, match=said):
+            runner.run()
 
 
 def test_a_node_that_plans_from_nothing() -> None:

@@ -10,6 +10,8 @@ import pytest
 pytest.importorskip("langgraph.checkpoint.sqlite", reason="langgraph is not installed: pip install 'fencecheck[langgraph]'")
 
 from dataclasses import dataclass, field
+from datetime import datetime
+from uuid import UUID
 
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, StateGraph
@@ -97,6 +99,30 @@ def test_the_next_act_may_replan_again() -> None:
         world.changes_while_planning = 1
         assert "halted" not in graph.invoke({}, CONFIG)["fence"]
     assert world.planned == 4
+
+
+def test_after_a_halt_the_next_run_may_replan_again() -> None:
+    world = World()
+    graph = world.graph(replan="plan")
+    world.changes_while_planning = 2
+    assert "halted" in graph.invoke({}, CONFIG)["fence"]
+    world.changes_while_planning = 1
+    assert graph.invoke({}, CONFIG)["fence"] == {"replans": 0}
+
+
+@pytest.mark.parametrize("version", [7, 1.5, "tag", datetime(2026, 9, 3), UUID(int=1)])
+def test_what_names_a_version(version: Any) -> None:
+    world = World()
+    world.version = version
+    assert "halted" not in world.graph().invoke({}, CONFIG)["fence"]
+
+
+def test_a_node_may_answer_with_several_updates() -> None:
+    def send(state: State) -> Any:
+        return [{"sent": "yes"}, {"told": "yes"}]
+
+    state = World().graph(act=send).invoke({}, CONFIG)
+    assert (state["sent"], state["told"], state["fence"]) == ("yes", "yes", {"replans": 0})
 
 
 @pytest.mark.parametrize(

@@ -294,7 +294,7 @@ class OwnStore(GraphSystem):
     """The tools themselves are called, and updates reach the team's own repository."""
 
     scenario = shop.Shop.scenario
-    reads = {"get": "order/{order}/address", "later": "order/{order}/address"}
+    reads = {"get": "order/{order}/address"}
     plans = {"plan": "versions"}
     node_points = False
     fenced = False
@@ -348,6 +348,7 @@ def test_a_store_of_its_own() -> None:
 def test_an_async_function_as_a_port() -> None:
     class Later(OwnStore):
         runtime = "asyncio"
+        reads = {"later": "order/{order}/address"}
         plans = {}
 
         def graph(self) -> Any:

@@ -18,9 +18,8 @@ from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessa
 from fencecheck import Action, Event, Interleaving, Kit, Outage, Scenario, ToolFault, Update, simulate
 from fencecheck.errors import BadInput
 from fencecheck.faults import Fault
-from fencecheck.fence import Halt
 from fencecheck.history import History, labelled
-from fencecheck.integrations.openai_agents import Fence, FenceHalt, OpenAIAgentsSystem
+from fencecheck.integrations.openai_agents import Fence, FenceHalt, OpenAIAgentsSystem, on_ports
 from fencecheck.integrations.tool_fence import ASK_AGAIN
 from fencecheck.judge import judge
 
@@ -61,10 +60,7 @@ class Shop(OpenAIAgentsSystem):
     """An agent with a store, a tool that reads it and one that acts, of which the tests change what they are about."""
 
     scenario = Scenario({"orders": [ADDRESS]}, [Action("ship", [ADDRESS])], values={ADDRESS: ["Tokyo", "Osaka", "Nagoya"]})
-    halt_exceptions = (Halt, Fault)
-    reads = {"get_order": lambda args: f"order/{args['order']}/address"}
-    acts = ["ship"]
-    patience_s = 5.0
+    reads = {"get_order": "order/{order}/address"}
     fenced = False
     approval: Any = True
     on_failure: dict[str, Any] = {}
@@ -257,6 +253,23 @@ def test_agents_that_are_handed_over_to_are_guarded_and_on_ports() -> None:
     history, shop = run(HandsOver, Event(3, Update(ADDRESS)))
     assert shop.shipped == ["Osaka"]
     assert labels(history)[:3] == [f"read {ADDRESS}", "derive derived", "pause approval"]
+    assert not codes(history)
+
+
+def test_an_agent_used_as_a_tool_is_guarded_and_put_on_ports_before_it_is_one() -> None:
+    class Desk(Script):
+        def decide(self, answers: Any) -> Any:
+            return super().decide([("ship", answers[-1][1])]) if answers else call("ask", "shop", input="ship order 42")
+
+    class Nested(Shop):
+        def build(self) -> Any:
+            guarded = self.fence(ledger=lambda context: context.setdefault("of the shop", {})).around(self.agent())
+            tool = on_ports(guarded, self.ports).as_tool("shop", "ships", run_config=QUIET)
+            return Agent("desk", model=Desk(), tools=[tool])
+
+    history, shop = run(Nested, Event(4, Update(ADDRESS)))
+    assert labels(history)[:4] == ["point tool shop", f"read {ADDRESS}", "derive derived", "pause approval"]
+    assert shop.shipped == ["Osaka"]
     assert not codes(history)
 
 

@@ -62,10 +62,7 @@ class Shop(PydanticAISystem):
     """An agent with a store, a tool that reads it and one that acts, of which the tests change what they are about."""
 
     scenario = Scenario({"orders": [ADDRESS]}, [Action("ship", [ADDRESS])], values={ADDRESS: ["Tokyo", "Osaka", "Nagoya"]})
-    halt_exceptions = (Halt, Fault)
-    reads = {"get_order": lambda args: f"order/{args['order']}/address"}
-    acts = ["ship"]
-    patience_s = 5.0
+    reads = {"get_order": "order/{order}/address"}
     fenced = False
 
     def setup(self, kit: Kit) -> None:
@@ -213,7 +210,71 @@ def test_a_tool_that_is_not_named_is_a_point_and_one_with_several_keys_reads_eac
             agent.model = FunctionModel(model)
             return agent
 
-    assert labels(run(Two)[0]) == ["point weather", f"read {ADDRESS}", "read note", "derive derived", "pause approval", "act ship"]
+    assert labels(run(Two)[0]) == ["point tool weather", f"read {ADDRESS}", "read note", "derive derived", "pause approval", "act ship"]
+
+
+class KitStore(PydanticAISystem):
+    """Without a store of its own: the kit answers in place of the tools that read and act."""
+
+    scenario = Scenario({"orders": [ADDRESS, "note"]}, [Action("send", [ADDRESS])], values={ADDRESS: ["Tokyo", "Osaka", "Nagoya"]})
+    reads = {"get_order": "order/{order}/address"}
+    acts = {"ship": "send"}
+
+    def setup(self, kit: Kit) -> None:
+        super().setup(kit)
+        self.told: list[Any] = []
+
+    def build(self) -> Any:
+        script = Script()
+
+        def model(messages: list[ModelMessage], info: Any) -> ModelResponse:
+            self.told += [part.content for part in messages[-1].parts if isinstance(part, ToolReturnPart)]
+            return script(messages, info)
+
+        def never(**_: Any) -> None:
+            raise AssertionError("the tool itself was called")
+
+        agent = Agent(FunctionModel(model), output_type=BOTH)
+        agent.tool_plain(lambda order: never(), name="get_order")
+        agent.tool_plain(lambda to: never(), name="ship", requires_approval=True)
+        return agent
+
+
+def in_kit(system: type[KitStore], *events: Event) -> tuple[History, list[Any]]:
+    made: list[KitStore] = []
+
+    def make() -> KitStore:
+        made.append(system())
+        return made[-1]
+
+    history = simulate(make, Interleaving(system.scenario, (), events))
+    return history, made[-1].told
+
+
+def test_without_a_store_of_its_own_the_kit_answers_for_the_tools() -> None:
+    history, told = in_kit(KitStore)
+    assert told == [{"value": "Tokyo", "version": f"{ADDRESS}@1"}, {"status": "done"}]
+    assert [(act.action, act.args) for act in history.effects] == [("send", {"to": "Tokyo"})]
+    assert codes(in_kit(KitStore, Event(3, Update(ADDRESS)))[0]) == ["stale-act"]
+
+
+def test_what_is_no_answer_is_told_in_words() -> None:
+    assert in_kit(KitStore, Event(0, Update(ADDRESS, "removed")))[1] == ["There is nothing."]
+    for how in ("malformed", "wrong-key"):
+        assert in_kit(KitStore, Event(0, Outage("orders", how)))[1] == ["<malformed answer>"]
+
+
+def test_several_facts_are_answered_by_key() -> None:
+    class Several(KitStore):
+        reads = {"get_order": ["order/{order}/address", "note"]}
+
+        def answer(self, tool: str, read: Any) -> Any:
+            return {"value": read[ADDRESS].value, "note": read["note"].id} if isinstance(read, dict) else super().answer(tool, read)
+
+    history, told = in_kit(Several)
+    assert told[0] == {"value": "Tokyo", "note": "note@1"}
+    assert labels(history)[:2] == [f"read {ADDRESS}", "read note"]
+    assert history.records[history.effects[0].plan].parents == (f"{ADDRESS}@1", "note@1")
 
 
 # -- approvals --------------------------------------------------------------------------------------------------------
@@ -420,7 +481,7 @@ def test_clients_can_be_the_ports_where_the_check_is_in_the_tool() -> None:
 
     history, _ = run(InTheTool)
     read = f"read {ADDRESS}"
-    assert labels(history) == ["point get_order", read, "pause approval", "point ship", read, "act ship"]
+    assert labels(history) == ["point tool get_order", read, "pause approval", "point tool ship", read, "act ship"]
     assert not codes(history)
     assert not run(InTheTool, Event(4, Update(ADDRESS)))[0].effects
     raced, _ = run(InTheTool, Event(5, Update(ADDRESS)))

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from fencecheck.fence import Halt, Reason
-from fencecheck.integrations.tool_fence import ASK_AGAIN, Fact, Facts, ReadAgain, ToolFence
+from fencecheck.integrations.tool_fence import ASK_AGAIN, Fact, Facts, ReadAgain, ToolFence, keys_of
 
 ADDRESS, SLOT = "order/42/address", "order/42/slot"
 VERSIONS = {ADDRESS: "r1", SLOT: "s1"}
@@ -34,7 +34,7 @@ class Owners:
 
     def fence(self, **settings: Any) -> ToolFence:
         given = {
-            "reads": {"get_order": lambda args: f"order/{args['order']}/address", "get_both": [ADDRESS, SLOT]},
+            "reads": {"get_order": "order/{order}/address", "get_both": lambda args: [ADDRESS, SLOT]},
             "acts": {"ship": [ADDRESS, SLOT]},
             "head": self.head,
             "validated": self.cleared.append,
@@ -57,6 +57,16 @@ def noted(fence: ToolFence, tool: str, args: Mapping[str, Any], *answers: Any) -
     for answer in answers:
         fence.note(facts, tool, args, answer)
     return {key: fact["version"] for key, fact in facts.items()}
+
+
+def test_keys_are_written_with_the_names_of_arguments_or_come_from_a_function() -> None:
+    args = {"order": 42, "of": {"id": 7}}
+    assert keys_of("order/{order}/address", args) == (ADDRESS,)
+    assert keys_of(["order/{order}", "customer/{of[id]}"], args) == ("order/42", "customer/7")
+    assert keys_of(lambda given: f"{{as it is}}/{given['order']}", args) == ("{as it is}/42",)
+    assert keys_of(lambda given: None, args) == keys_of(None, args) == ()
+    with pytest.raises(KeyError):
+        keys_of("order/{id}", args)
 
 
 def test_a_call_whose_facts_are_current_is_cleared_with_its_basis() -> None:

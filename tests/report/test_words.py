@@ -69,7 +69,8 @@ def test_keys_are_shortened_where_that_is_unambiguous() -> None:
 def test_values_are_short_and_on_one_line() -> None:
     assert shown("a\nb\x1b[31m") == '"a\\nb\\x1b[31m"'
     assert shown("x" * 60, 10) == '"xxxxxxxxx…"'
-    assert shown({"a": 1}) == "{'a': 1}"
+    assert shown({"a": 1, "b": ["c", ("d",)], "e": None}, 60) == '{"a": 1, "b": ["c", ("d",)], "e": None}'
+    assert shown({3}) == "{3}"
     assert shown(10**5_000, 60) == "<int, whose repr raises ValueError>"
     assert clean("\ud800") == "\\ud800"
 
@@ -153,5 +154,5 @@ def test_an_act_from_what_is_current_and_one_from_nothing_known() -> None:
 
 
 def test_arguments_that_are_no_mapping() -> None:
-    assert call_in_words(Names(stale()), Act("a", "ship", ["x"])) == "ship(args=['x'])"
+    assert call_in_words(Names(stale()), Act("a", "ship", ["x"])) == 'ship(args=["x"])'
     assert call_in_words(Names(stale()), Act("a", "ship")) == "ship()"

@@ -76,7 +76,7 @@ def test_a_plain_port_that_is_awaited() -> None:
 
     with pytest.raises(CouldNotRun) as caught:
         check(running(run), fresh_process=False)
-    assert str(caught.value).endswith("nothing to judge: a port of kit is not awaited: write await kit.aio and the same port")
+    assert str(caught.value).endswith("nothing to judge: kit.read is not to be awaited: write await kit.aio.read(...)")
 
 
 def test_a_call_that_an_event_kept_from_being_awaited() -> None:
@@ -129,3 +129,14 @@ def test_an_async_hook_where_nothing_can_be_awaited() -> None:
     with pytest.raises(CouldNotRun) as caught:
         Runner(system).run()
     assert str(caught.value) == "Mine: an async hook is reached where nothing can be awaited: set runtime = 'asyncio' or 'trio'"
+
+
+def test_a_replay_in_the_first_episode_is_one() -> None:
+    async def run(self: Any) -> None:
+        for again in (False, True):
+            with self.kit.replaying(lambda again=again: again, of="workflow"):
+                order = await self.kit.aio.read(X)
+        await self.kit.aio.act("go", {"to": order.value})
+
+    history = Runner(running(run, replays=True)).run()
+    assert [type(entry).__name__ for entry in history.entries] == ["Read", "Act", "Ended"]

@@ -194,7 +194,7 @@ def test_an_adapter_from_three_functions() -> None:
     with Runner(made) as runner:
         history = runner.run()
         changed = runner.run((), (Event(2, Update(X)),))
-    assert [entry.__struct_config__.tag for entry in history.entries] == ["read", "derive", "head", "validated", "act", "ended"]
+    assert [entry.__struct_config__.tag for entry in history.entries] == ["read", "derive", "declared", "head", "validated", "act", "ended"]
     assert history.effects[0].args == {"drink": "tea"}
     assert changed.ended.detail == "the plan is no longer current"
 

@@ -103,6 +103,16 @@ def test_a_key_that_nobody_owns(port: str) -> None:
     ).replace("run() returned", "it halted (the order could not be read)")
 
 
+def test_what_is_told_of_a_key_is_told_once() -> None:
+    halts = running(lambda self: self.kit.read("order/adress"), halt_exceptions=(LookupError,))
+    with pytest.raises(CouldNotRun) as caught:
+        check(halts, fresh_process=False)
+    assert str(caught.value) == (
+        "Mine never acts, even without any event: it halted (RecordMissing: no owner holds the key 'order/adress': did you mean 'order/address'?), "
+        "so there is nothing to judge: correct the name"
+    )
+
+
 def test_a_key_that_nobody_owns_and_that_is_got_over() -> None:
     def acts(key: str) -> Any:
         def run(self: Any) -> None:

@@ -111,7 +111,8 @@ def test_what_becomes_of_a_restart_in_the_hands_of_the_system_is_no_crash_and_no
 
 
 def test_a_restart_in_a_thread_that_nobody_joins_runs_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(threading, "excepthook", lambda _: None)
+    said: list[Any] = []
+    monkeypatch.setattr(threading, "excepthook", said.append)
     calls: list[str] = []
 
     async def body(io: Face) -> None:
@@ -121,9 +122,12 @@ def test_a_restart_in_a_thread_that_nobody_joins_runs_again(monkeypatch: pytest.
         thread.start()
         thread.join()
 
-    history = run(body, "sync", RESTART, restart=restart)
+    with Runner(system(body, "sync", restart=restart)) as runner:
+        history = runner.run((), RESTART)
     assert calls == ["run", "run"]
     assert [label for _, label in seams(history)] == ["first", "first", "in the thread"]
+    assert said == []  # the thread was ended in silence
+    assert threading.excepthook == said.append
 
 
 def test_a_restart_in_to_thread_runs_again() -> None:
@@ -253,8 +257,48 @@ def test_a_tool_that_answers_after_the_end_has_had_no_effect_in_the_episode() ->
     history = run(body, "sync")
     go.set()
     assert done.wait(5.0)
-    assert [type(error) for error in ended] == [faults.EpisodeOver]
+    assert [type(error) for error in ended] == [SystemExit]  # of which Python says nothing where it ends a thread
     assert history.effects == ()
+
+
+@pytest.mark.parametrize("port", ["read", "head", "memory", "record", "pause", "point", "declared"])
+def test_a_thread_that_is_late_is_ended_in_silence(port: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(threading, "excepthook", threading.__excepthook__)
+    go = threading.Event()
+    left: list[threading.Thread] = []
+    went_on: list[str] = []
+
+    async def body(io: Face) -> None:
+        def late() -> None:
+            go.wait(5.0)
+            getattr(io.kit, port)(X)
+            went_on.append(port)
+
+        left.append(threading.Thread(target=late))
+        left[0].start()
+
+    history = run(body, "sync")
+    go.set()
+    left[0].join(5.0)
+    assert (capsys.readouterr().err, went_on) == ("", [])
+    assert history.ended == Ended("returned")
+
+
+def test_what_else_a_thread_raises_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[Any] = []
+    monkeypatch.setattr(threading, "excepthook", lambda args: said.append(args.exc_type))
+
+    async def body(io: Face) -> None:
+        def fails() -> None:
+            raise KeyError
+
+        thread = threading.Thread(target=fails)
+        thread.start()
+        thread.join()
+
+    with Runner(system(body, "sync")) as runner:
+        runner.run()
+    assert said == [KeyError]
 
 
 @each_runtime
@@ -411,7 +455,7 @@ def test_a_thread_of_trio_that_waits_for_another_task_could_not_run() -> None:
             await trio.sleep(1)
             done.set()
 
-    with pytest.raises(CouldNotRun, match=r"^a function given to a thread did not return within 0\.05 s"):
+    with pytest.raises(CouldNotRun, match=r"^the work of .* was given to a thread and did not return within 0\.05 s"):
         run(body, "trio", timeout_s=0.05)
 
 

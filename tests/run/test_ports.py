@@ -10,11 +10,11 @@ import pytest
 from fencecheck.errors import BadInput, CouldNotRun
 from fencecheck.history import Act, Declared, Derive, Ended, Fetch, Halted, Head, Landed, Memory, Pause, Read, Seam, Validated, labelled
 from fencecheck.interleaving import CORRUPT_HOWS, CorruptParent, Deliver, Event, MissingParent, Outage, Restore, ToolFault, Update
-from fencecheck.model import Action, Record, Scenario
+from fencecheck.model import Action, Record, Scenario, lineage_of
 from fencecheck.run import faults
 from fencecheck.run.faults import MALFORMED
 from fencecheck.run.simulate import Runner
-from fencecheck.search.states import Model, lineage_of
+from fencecheck.search.states import Model
 
 from .faces import RUNTIMES, WORLD, Face, X, Y, failure, run, system
 
@@ -333,7 +333,7 @@ def test_a_version_beside_another_of_its_key_is_not_served_under_another_one(oth
     assert [entry.fired for entry in history.entries if type(entry) is Landed] == [True, other == Y]
     model, world = Model(scenario), Model(scenario).first
     world = model.after(Update(X), world, (), history) or world
-    symbolic = model.after(CorruptParent(1, "wrong-key"), world, lineage_of(history, "p1"), history)
+    symbolic = model.after(CorruptParent(1, "wrong-key"), world, lineage_of(history.records, "p1"), history)
     assert (symbolic is not None) == (other == Y)  # the search that closes knows it too
 
 

@@ -73,7 +73,12 @@ class Counts(AgentSystem):
 def test_what_is_referred_to_is_a_teams_own() -> None:
     with pytest.raises(BadInput, match=r"^Counts defines replann\(\), which nothing refers to: did you mean replan\(\)\?"):
         Runner(Counts)
-    Runner(type("Counts", (Counts,), {"replan": lambda self, task: None}))
+
+
+def test_a_slip_beside_what_a_base_class_defines() -> None:
+    base = system(halt_exceptions=(Fault,))
+    with pytest.raises(BadInput, match=r"^Mine defines halt_exception, which nothing refers to: did you mean halt_exceptions\?"):
+        Runner(type("Mine", (base,), {"halt_exception": (LookupError,)}))
 
 
 def test_a_mixin_is_none_of_an_adapters_classes() -> None:

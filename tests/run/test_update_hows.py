@@ -49,7 +49,7 @@ class Stamps(AgentSystem):
     def true_head(self, key: str) -> Any:
         return self.row[1] if self.row else None
 
-    def change(self, key: str, how: str, value: Any) -> Any:
+    def publish_how(self, key: str, how: str, value: Any) -> Any:
         if self.row is None or (how == "emptied" and self.row[1] == ""):
             return None
         stamp, now = self.row
@@ -139,9 +139,9 @@ def test_what_the_scenario_does_not_name_is_refused() -> None:
 
 def test_a_system_without_the_hook_is_refused() -> None:
     class NoHook(Stamps):
-        change = None  # type: ignore[assignment]
+        publish_how = None  # type: ignore[assignment]
 
-    with pytest.raises(BadInput, match=r"NoHook.*: change must be a method|NoHook: its scenario has update_hows"):
+    with pytest.raises(BadInput, match=r"NoHook.*: publish_how must be a method|NoHook: its scenario has update_hows"):
         Runner(NoHook)
 
     class NoStore(AgentSystem):
@@ -151,7 +151,7 @@ def test_a_system_without_the_hook_is_refused() -> None:
             self.kit.act("send")
 
     with pytest.raises(
-        BadInput, match=r"NoStore.*: its scenario has update_hows \(silent, .*\): define publish\(\), true_head\(\) and change"
+        BadInput, match=r"NoStore.*: its scenario has update_hows \(silent, .*\): define publish\(\), true_head\(\) and publish_how"
     ):
         Runner(NoStore)
 

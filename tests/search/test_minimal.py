@@ -15,7 +15,8 @@ from fencecheck.report.terminal import plain, report_lines
 from fencecheck.run.simulate import Runner, simulate
 from fencecheck.search.budget import Shard
 from fencecheck.search.check import check
-from fencecheck.search.minimal import Dropped, one_minimal
+from fencecheck.search.minimal import one_minimal
+from fencecheck.search.placing import Dropped
 from fencecheck.search.report import Failure, Report
 from tests.systems.specimens import SHOWN_BY
 

@@ -110,6 +110,9 @@ class Program(AgentSystem):
     def do_derive_key(self, key: str, number: int, halts: bool) -> None:
         self.hold(self.kit.derive(f"made {len(self.held)} of {key}", self.held[-1:], key))
 
+    def do_declared(self, key: str, number: int, halts: bool) -> bool:
+        return key in self.kit.declared("go")
+
     def do_pause(self, *_: Any) -> None:
         self.kit.pause()
 
@@ -142,6 +145,26 @@ class ProgramWithHooks(Program):
             self.plan = None
 
 
+class ProgramThatAsks(ProgramWithHooks):
+    """One with hooks for a delivery and a loss that ask for a key once so many records are held."""
+
+    about: ClassVar[str]
+    asks: ClassVar[str]
+    from_on: ClassVar[int]
+
+    def told(self) -> None:
+        if len(self.held) >= self.from_on:
+            self.do_head(self.asks, 0, False)
+
+    def deliver(self, key: str, record: Record) -> None:
+        if key == self.about:
+            self.told()
+
+    def lose(self, id: str) -> None:
+        if self.about == "y":
+            self.told()
+
+
 def system(seed: int, length: int = 5) -> type[AgentSystem]:
     """The system of that seed."""
     rng = Random(seed)
@@ -150,3 +173,16 @@ def system(seed: int, length: int = 5) -> type[AgentSystem]:
     durable = rng.random() < 0.5
     base = ProgramWithHooks if rng.random() < 0.7 else Program
     return type(f"Program{seed}", (base,), {"scenario": made, "ops": ops, "durable": durable, "__module__": __name__})
+
+
+def asking_system(seed: int, length: int = 3) -> type[AgentSystem]:
+    """The system of that seed, which besides asks what it declares, at most twice, and whose hooks may ask for more."""
+    rng = Random(-1 - seed)
+    given = system(seed, length)
+    ops = list(given.ops)  # type: ignore[attr-defined]
+    for number in range(rng.randrange(3)):
+        ops.insert(rng.randrange(1, len(ops)), ("declared", rng.choice(given.scenario.keys), number, True))  # type: ignore[union-attr]
+    hooks = {"about": rng.choice("xy"), "asks": rng.choice("xy"), "from_on": rng.randrange(4)}
+    bases = (ProgramThatAsks,) if rng.random() < 0.8 else (given,)
+    fields = {"scenario": given.scenario, "ops": ops, "durable": given.durable, "__module__": __name__}  # type: ignore[attr-defined]
+    return type(f"Asking{seed}", bases, {**fields, **hooks})

@@ -12,10 +12,9 @@ from fencecheck.judge import judge
 from fencecheck.run.simulate import Runner
 from fencecheck.search.closing import ONCE, Met, Search, variant
 from fencecheck.search.exhaust import episodes
-from fencecheck.search.placing import every
+from fencecheck.search.placing import Dropped, every
 from fencecheck.search.prove import TOLD_APART
 
-Dropped = tuple[tuple[str, str], ...]
 Seen = tuple[Any, str, tuple[tuple[str, str], ...]]
 """The answers that the system was given, the outcome, and the codes of the findings with their keys."""
 Shown = tuple[Dropped, tuple[Event, ...]]

@@ -6,10 +6,10 @@
 from __future__ import annotations
 
 try:
-    from fencecheck.integrations.http.system import HttpSystem
+    from fencecheck.integrations.http.system import HttpSystem, SystemFailed
 except ModuleNotFoundError as error:
     if (error.name or "").partition(".")[0] not in ("h11", "httpx", "starlette", "uvicorn"):
         raise
     raise ImportError("fencecheck.integrations.http needs the extra `http`: pip install 'fencecheck[http]'") from error
 
-__all__ = ["HttpSystem"]
+__all__ = ["HttpSystem", "SystemFailed"]

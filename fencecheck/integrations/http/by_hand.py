@@ -10,10 +10,10 @@ from urllib.parse import quote
 
 import msgspec
 
-from fencecheck.errors import FencecheckError
-from fencecheck.history import History
+from fencecheck.errors import BadInput, FencecheckError
+from fencecheck.history import History, is_point
 from fencecheck.integrations.http import wire
-from fencecheck.integrations.http.service import BY_HAND, Pending, Service
+from fencecheck.integrations.http.service import BY_HAND, LOOPBACK, Pending, Service
 from fencecheck.integrations.http.system import serve
 from fencecheck.interleaving import What
 from fencecheck.model import Scenario
@@ -68,28 +68,56 @@ class _ByHand(AgentSystem):
             self.hand.reset = came
         elif came.call.port == "events":
             try:
-                self.kit.send(wire.body(came.call.body, What))  # type: ignore[arg-type]
+                self._land(wire.body(came.call.body, What))  # type: ignore[arg-type]
                 came.answer(wire.Answer(202))
             except (wire.BadRequest, FencecheckError) as error:
                 came.answer(wire.problem(400, str(error)))
         else:
             with suppress(FencecheckError):  # which the client was told
                 serve(self.kit, came, self.hand.refusal)
+            self.kit._refused = None
+
+    def _land(self, what: What) -> None:
+        """The event lands before the next point, whichever that is."""
+        kit = self.kit
+        kit._landing._pending.append((sum(map(is_point, kit._log)), what))
+        kit._next = 0
 
 
-def serve_by_hand(scenario: Scenario, service: Service, refusal: str, told: Callable[[History], object]) -> NoReturn:
+def serve_by_hand(
+    scenario: Scenario,
+    say: Callable[[str], None],
+    told: Callable[[History], object],
+    *,
+    host: str = LOOPBACK,
+    port: int = 0,
+    token: str | None = None,
+    refusal: str = "reset",
+) -> NoReturn:
     """Serves one world after the other, until interrupted.
 
     Args:
         scenario: the world.
-        service: begun already, with `by_hand`.
-        refusal: what an owner that refuses does: `reset` the connection, or answer `503`.
+        say: prints a line of the introduction.
         told: what a reset is answered with, of the episode that it ends.
+        host, port, token: as in `Service`.
+        refusal: what an owner that refuses does: `reset` the connection, or answer `503`.
+
+    Raises:
+        BadInput: the service cannot listen there, or no header can carry the token.
     """
-    hand = _Hand(service, refusal)
-    runner = Runner(lambda: _ByHand(hand), scenario)
-    while True:
-        hand.found = told(runner.run())
+    if token is not None and not (token and token.isascii() and token.isprintable() and token.strip() == token):
+        raise BadInput("--token must be a text without blanks at its ends, which a header can carry: leave it out for one that is made up")
+    service = Service(host, port, token, by_hand=True).start()
+    try:
+        for line in introduction(service, scenario):
+            say(line)
+        hand = _Hand(service, refusal)
+        runner = Runner(lambda: _ByHand(hand), scenario)
+        while True:
+            hand.found = told(runner.run())
+    finally:
+        service.stop()
 
 
 def introduction(service: Service, scenario: Scenario) -> Iterator[str]:

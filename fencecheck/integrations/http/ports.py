@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from urllib.parse import unquote
 
 from msgspec import Struct
@@ -118,8 +118,18 @@ def _write(kit: Kit, call: Call) -> Answer:
         return wire.broken(call.about)
     if tags is not None and head not in [tag.id for tag in tags if not tag.weak]:
         return wire.problem(412, f"the current version of {call.about} is not as expected: nothing was written", {"etag": wire.etag(head)})
-    with kit.at_once():
+    with _at_once(kit):
         return wire.record(kit.derive(new.value, new.parents, call.about))
+
+
+@contextmanager
+def _at_once(kit: Kit) -> Iterator[None]:
+    """What is called inside belongs to the call before it, as in a store that checks and writes in one step: nothing lands in between."""
+    inside, kit._in_event = kit._in_event, True
+    try:
+        yield
+    finally:
+        kit._in_event = inside
 
 
 def _act(kit: Kit, call: Call) -> Answer:

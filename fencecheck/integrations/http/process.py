@@ -34,17 +34,31 @@ class Process:
         folder: where it is run.
         environment: variables besides those of this process and PORT.
         ready_s: seconds until it has to listen.
+        output: the file to whose end it writes; None for one that is thrown away.
+
+    Raises:
+        BadInput: that file cannot be written.
 
     Attributes:
         url: the URL at which it listens now.
     """
 
-    def __init__(self, name: str, command: Sequence[str], url: str, folder: Path, environment: Mapping[str, str], ready_s: float) -> None:
+    def __init__(
+        self,
+        name: str,
+        command: Sequence[str],
+        url: str,
+        folder: Path,
+        environment: Mapping[str, str],
+        ready_s: float,
+        output: Path | None = None,
+    ) -> None:
         self._name, self._command, self._template = name, command, url
         self._folder, self._environment, self._ready_s = folder, environment, ready_s
         self._process: subprocess.Popen[bytes] | None = None
         self._guard: subprocess.Popen[bytes] | None = None
-        self._said = _appended()
+        self._keeps = output is not None
+        self._said = _appended(name, output)
         self.url = url
 
     def launch(self) -> None:
@@ -63,7 +77,8 @@ class Process:
             )
         self.url = self._template.replace(PORT, str(port))
         command = [part.replace(PORT, str(port)) for part in self._command]
-        self._said.truncate(0)
+        if not self._keeps:
+            self._said.truncate(0)
         try:
             self._process = subprocess.Popen(
                 command,
@@ -126,7 +141,7 @@ class Process:
 
     def tidy(self) -> None:
         """Throws away what it has written, where that is a lot."""
-        if os.fstat(self._said.fileno()).st_size > _MOST_SAID:
+        if not self._keeps and os.fstat(self._said.fileno()).st_size > _MOST_SAID:
             self._said.truncate(0)
 
     def kill(self) -> None:
@@ -156,11 +171,14 @@ class Process:
         return f" ({told[:200]})" if told else ""
 
 
-def _appended() -> IO[bytes]:
-    """A file without a name, at whose end whatever is written goes, also once it was cut short."""
+def _appended(name: str, output: Path | None) -> IO[bytes]:
+    """The file, or one without a name, at whose end whatever is written goes, also once it was cut short."""
     import fcntl  # on POSIX systems only, as launching is
 
-    made = tempfile.TemporaryFile()  # noqa: SIM115 (closed by whoever asked for it)
+    try:
+        made = tempfile.TemporaryFile() if output is None else output.open("a+b")  # noqa: SIM115 (closed by whoever asked for it)
+    except OSError as error:
+        raise BadInput(f"{name}: output {str(output)!r} cannot be written ({(error.strerror or '').lower()}): name another file") from error
     fcntl.fcntl(made, fcntl.F_SETFL, fcntl.fcntl(made, fcntl.F_GETFL) | os.O_APPEND)
     return made
 

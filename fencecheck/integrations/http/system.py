@@ -44,6 +44,8 @@ class HttpSystem(AgentSystem):
         folder: where the command is run; by default that of the file that defines the class.
         env: variables for the command besides those of this process.
         ready_s: seconds until the process has to listen.
+        output: a file, from that folder, to whose end what the process writes is added; by default it is thrown away, but for what is told
+            of a crash.
         timeout_s: seconds that may pass between two requests of an episode; then it is `stuck`.
         refusal: what an owner that refuses does: `reset` (the connection, since a closed port would not let anybody see what was asked) or `503`.
         host: the address of the service. Any but a loopback address lets others on the network in, who need the token.
@@ -54,6 +56,7 @@ class HttpSystem(AgentSystem):
     folder: ClassVar[str | Path | None] = None
     env: ClassVar[Mapping[str, str]] = {}
     ready_s: ClassVar[float] = 20.0
+    output: ClassVar[str | Path | None] = None
     refusal: ClassVar[str] = "reset"
     host: ClassVar[str] = LOOPBACK
     own_order = OWN_ORDER
@@ -76,7 +79,9 @@ class HttpSystem(AgentSystem):
         self._refuse_attributes()
         self.service = Service(self.host).start()
         if self.command:
-            self.process = Process(name_of(self), self.command, self.start_url, self._folder(), self.env, self.ready_s)
+            folder = self._folder()
+            output = None if self.output is None else folder / self.output
+            self.process = Process(name_of(self), self.command, self.start_url, folder, self.env, self.ready_s, output)
             self.process.launch()
 
     def shutdown(self) -> None:

@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from fencecheck.errors import CouldNotRun
 from fencecheck.model import Record
+from fencecheck.run.tools import Condition
 from fencecheck.run.world import World
 
 JSON = "application/json"
@@ -124,7 +125,7 @@ def if_match(field: str | None) -> list[Tag] | None:
     return tags
 
 
-class Expected(Mapping[str, str]):
+class Expected(Condition):
     """Key to the version that a call expects, for `kit.act(expect=)`, from the tags of its `If-Match`.
 
     Tags of one key are alternatives, as the section says of one representation: what is current counts, looked up at the moment of the

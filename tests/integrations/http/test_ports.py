@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from typing import Any
 
 import httpx
@@ -17,6 +18,19 @@ from fencecheck.run.simulate import Runner, simulate
 from .foreign import ADDRESS, WINDOW, WORLD, Agent, World, running
 
 
+class Shared:
+    """One runner for all tests of this file that need no other: its system plays whichever agent is there."""
+
+    agent: Agent
+    runner: Runner
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _shared() -> Iterator[None]:
+    with running(lambda world: Shared.agent(world)) as Shared.runner:
+        yield
+
+
 def told(agent: Callable[[World], Any], *events: tuple[int, What], scenario: Scenario = WORLD, **attributes: Any) -> tuple[Any, History]:
     """What `agent` returned in one episode with these events, or the exception that it ended with, and the history."""
     answers: list[Any] = []
@@ -27,7 +41,9 @@ def told(agent: Callable[[World], Any], *events: tuple[int, What], scenario: Sce
         except Exception as error:
             answers.append(error)
 
-    with running(once, scenario, **attributes) as runner:
+    Shared.agent = once
+    needs_another = attributes or scenario is not WORLD
+    with running(once, scenario, **attributes) if needs_another else nullcontext(Shared.runner) as runner:
         history = runner.run((), tuple(Event(at, what) for at, what in events))
     return answers[0], history
 

@@ -15,7 +15,7 @@ import pytest
 from fencecheck import Event, Outage, Restart, ToolFault, check
 from fencecheck.errors import BadInput, CouldNotRun, Nondeterministic
 from fencecheck.history import Halted, History
-from fencecheck.integrations.http import HttpSystem
+from fencecheck.integrations.http import HttpSystem, SystemFailed
 from fencecheck.interleaving import What
 from fencecheck.judge import judge
 from fencecheck.run.adapter import missing_hooks
@@ -112,6 +112,11 @@ def test_how_an_episode_ends(answer: Any, how: str, detail: str) -> None:
         history = runner.run()
         url = runner._probe.start_url  # type: ignore[attr-defined]
     assert (history.ended.how, history.ended.detail) == (how, detail.format(url=url))
+
+
+def test_an_error_of_the_start_url_can_mean_a_halt() -> None:
+    with running(lambda _: 503, halt_exceptions=(SystemFailed,)) as runner:
+        assert runner.run().ended.how == "halted"
 
 
 def test_a_halt_that_was_posted_before_is_not_said_twice() -> None:
@@ -282,6 +287,7 @@ def test_a_process_that_dies_without_any_event_could_not_run(tmp_path: Path) -> 
         ({"command": []}, "without a command, start_url must say where the system listens, and holds {port}"),
         ({"start_url": "127.0.0.1:{port}"}, "start_url must be a URL such as http://127.0.0.1:{port}/start, not '127.0.0.1:{port}'"),
         ({"refusal": "404"}, "refusal must be one of reset, 503, not '404'"),
+        ({"output": "no/such/folder/agent.log"}, "agent.log' cannot be written (no such file or directory): name another file"),
         ({"folder": "/no/such/folder"}, "cannot be run (no such file or directory)"),
     ],
 )
@@ -307,6 +313,14 @@ def test_a_process_that_writes_a_lot_fills_no_disk(tmp_path: Path) -> None:
         for _ in range(3):
             runner.run()
         assert os.fstat(runner._opened.process._said.fileno()).st_size <= 3_000_000  # type: ignore[union-attr]
+
+
+def test_what_a_process_writes_can_be_kept(tmp_path: Path) -> None:
+    (tmp_path / "agent.log").write_text("yesterday\n")
+    with Runner(process(tmp_path, 'print("today", flush=True)', output="agent.log")) as runner:
+        runner.run()
+        runner.run()
+    assert (tmp_path / "agent.log").read_text() == "yesterday\ntoday\ntoday\n"
 
 
 def test_nobody_can_restart_what_somebody_else_has_launched(tmp_path: Path) -> None:

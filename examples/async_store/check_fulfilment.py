@@ -97,7 +97,7 @@ class Delivery(AgentSystem):
         self.inbox = Inbox(self.orders)
 
     async def run(self) -> None:
-        agent = Fulfilment(self.ports, self.approval, self.send, self.kit.validated)
+        agent = Fulfilment(self.ports, self.approval, self.send, lambda: self.kit.declared("send"), self.kit.validated)
         await (agent.fulfil_fenced("42") if self.fenced else agent.fulfil("42"))
 
     async def restart(self) -> None:

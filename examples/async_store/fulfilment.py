@@ -6,7 +6,7 @@ Each step is in the database before the next begins, so that a process which was
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -34,12 +34,14 @@ class Fulfilment:
         store: the repository.
         approval: returns when the plan of that order, by its id, was approved.
         send: the courier's tool, with an idempotency key.
+        depends_on: the facts on which that tool is declared to depend.
         validated: notes in the audit log which versions were current.
     """
 
     store: Store
     approval: Callable[[str, str], Awaitable[None]]
     send: Callable[[Stored, str], Awaitable[Any]]
+    depends_on: Callable[[], Iterable[str]]
     validated: Callable[[Mapping[str, str]], object]
 
     async def fulfil(self, order: str) -> None:
@@ -56,7 +58,7 @@ class Fulfilment:
         fence: PlanFence[Stored] = PlanFence(
             self.store.record, self.store.head, lambda plan, changed: self.replan(order, plan, changed), self.validated
         )
-        await fence.guard(plan, keys_of(order), lambda cleared: self.send_once(order, cleared.plan))
+        await fence.guard(plan, self.depends_on(), lambda cleared: self.send_once(order, cleared.plan))
 
     async def approved(self, order: str) -> Stored | None:
         """The plan of the order as soon as it is approved; None where the parcel went out before."""

@@ -44,6 +44,9 @@ class Tickets(AgentSystem):
     async def planned(self, arguments: Mapping[str, str], facts: list[Note]) -> None:
         self.plan = await self.kit.aio.derive(arguments, [(fact.key, fact.version) for fact in facts])
 
+    def depends_on(self) -> tuple[str, ...]:
+        return self.kit.declared("book")
+
     def validated(self, basis: Mapping[str, str]) -> None:
         self.kit.validated(basis)
 

@@ -43,8 +43,11 @@ class Note:
     version: int = 0
 
 
-class Audit(Protocol):
-    """The agent's audit log."""
+class Office(Protocol):
+    """The team's own rules and audit log."""
+
+    def depends_on(self) -> tuple[str, ...]:
+        """The facts on which a booking is declared to depend."""
 
     async def planned(self, arguments: Mapping[str, str], facts: list[Note]) -> None:
         """What was decided, and from what."""
@@ -68,11 +71,11 @@ class Agent:
         client: the MCP client.
         show: the number of the show.
         approve: asks a person.
-        audit: the audit log.
+        office: the rules and the audit log.
     """
 
-    def __init__(self, client: Client, show: str, approve: Callable[[Any], Awaitable[bool]], audit: Audit) -> None:
-        self.client, self.show, self.approve, self.audit = client, show, approve, audit
+    def __init__(self, client: Client, show: str, approve: Callable[[Any], Awaitable[bool]], office: Office) -> None:
+        self.client, self.show, self.approve, self.office = client, show, approve, office
         self.notes: dict[str, Note] = {}
         self.keys = (f"show://{show}", f"get_price/{show}")
 
@@ -99,7 +102,7 @@ class Agent:
         """The stand-in for the model: the arguments of the booking, from the start and the price, in this order."""
         starts, price = facts
         arguments = {"show": self.show, "starts": starts.value, "price": price.value}
-        await self.audit.planned(arguments, facts)
+        await self.office.planned(arguments, facts)
         return self.noted(Note(f"plan {len(self.notes)}", None, arguments, (starts.id, price.id)))
 
     async def book(self) -> str:
@@ -112,8 +115,8 @@ class Agent:
         plan = await self.decide([await self.look(key) for key in self.keys])
         if not await self.approve(plan.value):
             return "not approved"
-        fence: PlanFence[Record] = PlanFence(self.recall, self.head, self.replan, self.audit.validated)
-        return await fence.guard(plan, self.keys, lambda cleared: self.send(cleared.plan))
+        fence: PlanFence[Record] = PlanFence(self.recall, self.head, self.replan, self.office.validated)
+        return await fence.guard(plan, self.office.depends_on(), lambda cleared: self.send(cleared.plan))
 
     async def send(self, plan: Record) -> str:
         """Calls the tool that books."""

@@ -10,6 +10,7 @@ from fencecheck.history import Derive, Head, Pause, Read, Seam
 from fencecheck.model import Record
 from fencecheck.run import tools
 from fencecheck.run.kit import _AGENT, _HOOK
+from fencecheck.run.native import Alone
 from fencecheck.run.world import handed_out
 
 if TYPE_CHECKING:
@@ -19,10 +20,11 @@ if TYPE_CHECKING:
 class AioPorts:
     """`kit.aio`: each port as in `Kit`, to await. `via` may be async."""
 
-    __slots__ = ("_kit",)
+    __slots__ = ("_alone", "_kit")
 
     def __init__(self, kit: Kit) -> None:
         self._kit = kit
+        self._alone = Alone() if kit._system.runtime == "asyncio-native" else None
 
     async def read(self, key: str, *, timeout: float | None = None, via: Callable[[], Any] | None = None) -> Any:
         """As `Kit.read`."""
@@ -102,11 +104,16 @@ class AioPorts:
                 await self._drive(kit._landing.arriving(point, port, about, _AGENT.get(kit._fallback)))
         else:
             await _turn()
-            if not kit._in_event:
-                point = next(kit._points)
-                if point >= kit._next:
-                    await self._drive(kit._landing.arriving(point, port, about, _AGENT.get(kit._fallback)))
+            arriving = self._arrive(port, about)
+            await (arriving if self._alone is None else self._alone(arriving))
         return _AGENT.get(kit._fallback)
+
+    async def _arrive(self, port: str, about: str) -> None:
+        kit = self._kit
+        if not kit._in_event:
+            point = next(kit._points)
+            if point >= kit._next:
+                await self._drive(kit._landing.arriving(point, port, about, _AGENT.get(kit._fallback)))
 
     async def _drive(self, steps: Generator[Any, Any, Any]) -> Any:
         try:
@@ -114,7 +121,7 @@ class AioPorts:
             while True:
                 if what == "await":
                     try:
-                        answer = await about
+                        answer = await (about if self._alone is None else self._alone(about))
                     except BaseException as error:
                         what, about = steps.throw(error)
                         continue

@@ -1,15 +1,61 @@
-"""The stock asyncio loop, for systems that do real I/O: its order is its own, and a wait takes the time that it says."""
+"""The stock asyncio loop, for systems that do real I/O: a wait takes the time that it says, and no event says whose call is answered next."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
+from contextvars import ContextVar
 from typing import Any
 
 from fencecheck.errors import CouldNotRun
 from fencecheck.run.asyncio_ import cancel
 from fencecheck.run.deadlock import Deadlock, stopped
+
+LONGEST_ALONE_S = 1.0
+"""How long one wait of a port keeps others from beginning, in real seconds: it may itself wait for one of them."""
+_ALONE: ContextVar[bool] = ContextVar("fencecheck_alone", default=False)
+
+
+class Alone:
+    """Lets the calls of an episode wait for the outside one after another, in the order in which they were made.
+
+    What comes from several connections, threads or processes comes in an order of chance. With one wait at a time there is nothing to be first,
+    so that an episode whose tasks ask side by side runs the same way each time, and no event lands while the hooks of another are at work.
+    """
+
+    __slots__ = ("_lock",)
+
+    def __init__(self) -> None:
+        self._lock = asyncio.Lock()
+
+    async def __call__(self, wait: Awaitable[Any]) -> Any:
+        """Awaits `wait` when it is its turn. What that waits for itself needs no turn."""
+        if _ALONE.get():
+            return await wait
+        try:
+            mine = await self._turn()
+        except BaseException:
+            if hasattr(wait, "close"):
+                wait.close()
+            raise
+        before = _ALONE.set(True)
+        try:
+            return await wait
+        finally:
+            _ALONE.reset(before)
+            if mine:
+                self._lock.release()
+
+    async def _turn(self) -> bool:
+        """Whether it is this one's turn, or it goes beside another that takes too long."""
+        if not self._lock.locked():
+            return await self._lock.acquire()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LONGEST_ALONE_S):
+                return await self._lock.acquire()
+        return False
+
 
 Main = Callable[[], Coroutine[Any, Any, Any]]
 

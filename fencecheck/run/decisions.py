@@ -8,10 +8,13 @@ from __future__ import annotations
 import contextvars
 import hashlib
 import inspect
+import math
 import os
 import threading
 import typing
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import wraps
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -31,6 +34,9 @@ MODES = ("record", "replay", "auto")
 VARIABLE = "FENCECHECK_DECISIONS"
 """The environment variable that gives the mode where the code gives none."""
 REDACTED = "<redacted>"
+
+_ASKED: ContextVar[frozenset[str]] = ContextVar("fencecheck_asked", default=frozenset())
+"""The inputs whose decision is being made."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -82,7 +88,7 @@ class Decisions:
         self._key, self._name = key, name
         self._made: set[str] = set()  # what this process recorded
         self._calling: dict[str, threading.Lock] = {}
-        self._awaiting: dict[str, Any] = {}
+        self._awaiting: dict[tuple[str, Any], Any] = {}
 
     def __call__(self, function: F) -> F:
         """`function`, with its decisions held fixed."""
@@ -95,22 +101,26 @@ class Decisions:
             found = planner.asked(args, options)
             if found.decided:
                 return found.given()
-            async with self._awaiting.setdefault(found.id, _async_lock()):  # two tasks ask once
-                if not found.look():
-                    kit = current()
-                    if kit is not None and kit._system.runtime in ("asyncio", "trio"):
-                        # time is virtual here and sockets are refused, so the model is asked on a loop of its own, in no time
-                        found.decide(_elsewhere(kit._system.runtime, lambda: function(*args, **options)))
-                    else:
-                        found.decide(await function(*args, **options))
-            self._awaiting.pop(found.id, None)
+            here = (found.id, _loop())  # a lock belongs to one loop
+            try:
+                with found.asking():
+                    async with self._awaiting.setdefault(here, _async_lock()):  # two tasks ask once
+                        if not found.look():
+                            kit = current()
+                            if kit is not None and kit._system.runtime in ("asyncio", "trio"):
+                                # time is virtual here and sockets are refused, so the model is asked on a loop of its own, in no time
+                                found.decide(_elsewhere(kit._system.runtime, lambda: function(*args, **options)))
+                            else:
+                                found.decide(await function(*args, **options))
+            finally:
+                self._awaiting.pop(here, None)
             return found.given()
 
         @wraps(function)
         def called(*args: Any, **options: Any) -> Any:
             found = planner.asked(args, options)
             if not found.decided:
-                with self._calling.setdefault(found.id, threading.Lock()):  # two threads ask once
+                with found.asking(), self._calling.setdefault(found.id, threading.Lock()):  # two threads ask once
                     if not found.look():
                         found.decide(function(*args, **options))
             return found.given()
@@ -171,8 +181,26 @@ class _Question:
         """Whether it is recorded, by this process where the mode is `record`."""
         decisions = self.planner.decisions
         if decisions.mode != "record" or self.id in decisions._made:
-            self.decided = decisions._recording.find(self.id)
+            with _told():
+                self.decided = decisions._recording.find(self.id)
         return self.decided is not None
+
+    @contextmanager
+    def asking(self) -> Iterator[None]:
+        """The function is called inside, which must not wait for its own answer.
+
+        Raises:
+            BadInput: it calls itself with the same input.
+        """
+        asked = _ASKED.get()
+        if self.id in asked:
+            who = f"{self.planner.name}() calls itself with the same input, {shown(self.input)}"
+            raise _refused(BadInput(f"Decisions: {who}, so that it would wait for its own decision: call what it decorates instead"))
+        token = _ASKED.set(asked | {self.id})
+        try:
+            yield
+        finally:
+            _ASKED.reset(token)
 
     def decide(self, output: Any) -> None:
         """Records what the function returned."""
@@ -180,7 +208,8 @@ class _Question:
         plain = _plain(output, f"what {planner.name}() returned", "let it return plain data, a dataclass or a model")
         decision = Decision(planner.name, self.id, self.input, _redacted(plain, decisions._redact))
         over = decisions.mode == "record" and self.id not in decisions._made
-        (self.decided,) = decisions._recording.add([decision], over=over)
+        with _told():
+            (self.decided,) = decisions._recording.add([decision], over=over)
         decisions._made.add(self.id)
 
     def given(self) -> Any:
@@ -214,6 +243,15 @@ def _refused(error: BadInput) -> BadInput:
     return error
 
 
+@contextmanager
+def _told() -> Iterator[None]:
+    """A file that cannot be read or written ends the episode too."""
+    try:
+        yield
+    except BadInput as error:
+        raise _refused(error) from error.__cause__
+
+
 def _elsewhere(runtime: str, make: Callable[[], Any]) -> Any:
     """What an async function returns on a stock loop, in a thread of its own; the caller's loop stands still meanwhile."""
     came: list[Any] = []
@@ -242,6 +280,17 @@ def _elsewhere(runtime: str, make: Callable[[], Any]) -> Any:
     if failed:
         raise failed[0]
     return came[0]
+
+
+def _loop() -> Any:
+    """The event loop that runs."""
+    if on_trio():
+        import trio
+
+        return trio.lowlevel.current_trio_token()
+    import asyncio
+
+    return asyncio.get_running_loop()
 
 
 def _async_lock() -> Any:
@@ -285,11 +334,27 @@ def _plain(value: Any, what: str, right: str) -> Any:
         raise BadInput(f"{what} holds a {type(part).__name__}, which JSON cannot hold: {right}")
 
     try:
-        return msgspec.json.decode(msgspec.json.encode(value, enc_hook=other, order="sorted"))
+        plain = msgspec.to_builtins(value, enc_hook=other, str_keys=True, order="sorted")
+        if _holds_no_number(plain):  # which JSON would hold as null, so that it were one input with None
+            raise BadInput(f"{what} holds a number that is infinite, or not a number, which JSON cannot hold: {right}")
+        return msgspec.json.decode(msgspec.json.encode(plain))
     except BadInput as error:
         raise _refused(error) from None
     except Exception as error:
         raise _refused(BadInput(f"{what} is nothing that JSON can hold ({said(error)}): {right}")) from error
+
+
+def _holds_no_number(plain: Any) -> bool:
+    todo = [plain]
+    while todo:
+        part = todo.pop()
+        if isinstance(part, dict):
+            todo.extend(part.values())
+        elif isinstance(part, list | tuple):
+            todo.extend(part)
+        elif isinstance(part, float) and not math.isfinite(part):
+            return True
+    return False
 
 
 def _folded(name: str) -> str:

@@ -106,7 +106,7 @@ class Recording:
                     file.write(encoded(self._known.values()))
                     file.flush()
                     os.fsync(file.fileno())
-                os.replace(draft, self.path)
+                os.replace(draft, os.path.realpath(self.path))  # where the path is a link, what it leads to
             finally:
                 draft.unlink(missing_ok=True)
         except OSError as error:

@@ -428,3 +428,64 @@ def test_the_environment_says_how_where_the_code_does_not(path: Path, monkeypatc
     monkeypatch.setenv("FENCECHECK_DECISIONS", "never")
     with pytest.raises(BadInput, match=r"^the environment variable FENCECHECK_DECISIONS must be one of record, replay, auto, not 'never'$"):
         Decisions(path)
+
+
+# -- what would go wrong in silence ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf")])
+@pytest.mark.parametrize("wrap", [lambda n: n, lambda n: [{"deep": n}]], ids=["alone", "inside"])
+def test_what_is_no_number_is_no_input_and_no_decision(number: float, wrap: Any, path: Path) -> None:
+    """JSON would hold it as null, and `None` is another input."""
+    with pytest.raises(BadInput, match="infinite, or not a number"):
+        Decisions(path, mode="auto")(Model().plan)(wrap(number))
+    with pytest.raises(BadInput, match="infinite, or not a number"):
+        Decisions(path, mode="auto", name="plan")(lambda order: wrap(number))("tea")
+
+
+def test_a_planner_that_waits_for_its_own_decision_is_told(path: Path) -> None:
+    decisions = Decisions(path, mode="auto")
+
+    @decisions
+    def plan(order: str) -> str:
+        return plan(order) if order == "tea" else order
+
+    @decisions
+    async def plan_awaited(order: str) -> str:
+        return await plan_awaited(order)
+
+    assert plan("coffee") == "coffee"
+    with pytest.raises(BadInput, match=r"plan\(\) calls itself with the same input"):
+        plan("tea")
+    with pytest.raises(BadInput, match=r"plan_awaited\(\) calls itself with the same input"):
+        asyncio.run(plan_awaited("tea"))
+
+
+def test_loops_of_several_threads_do_not_share_a_lock(path: Path) -> None:
+    together = threading.Barrier(3)
+
+    @Decisions(path, mode="auto")
+    async def plan(order: str) -> str:
+        await asyncio.sleep(0)
+        return order
+
+    async def twice() -> list[str]:
+        together.wait(30)
+        return list(await asyncio.gather(plan("tea"), plan("tea")))
+
+    answers: list[list[str]] = []
+    threads = [threading.Thread(target=lambda: answers.append(asyncio.run(twice()))) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert answers == [["tea", "tea"]] * 3
+
+
+def test_a_file_that_is_a_link_stays_one(tmp_path: Path) -> None:
+    kept, link = tmp_path / "kept.json", tmp_path / "link.json"
+    kept.write_text('{"fencecheck_decisions": 1, "decisions": []}')
+    link.symlink_to(kept)
+    Decisions(link, mode="auto")(Model().plan)("tea")
+    assert link.is_symlink()
+    assert len(entries(kept)) == 1

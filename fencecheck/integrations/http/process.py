@@ -89,16 +89,24 @@ class Process:
                 stderr=self._said,
                 start_new_session=True,
             )
+        except (TypeError, ValueError) as error:  # a byte of value 0 in it, or what is no text
+            raise BadInput(f"{self._name}: command and env hold what no process can be given ({error}): let them be texts") from error
         except OSError as error:
             reason = (error.strerror or type(error).__name__).lower()
+            if self._folder is not None and not os.path.isdir(self._folder):
+                raise BadInput(f"{self._name}: there is no folder {str(self._folder)!r}: correct folder") from error
             raise BadInput(f"{self._name}: the command {command[0]!r} cannot be run ({reason}): install it, or correct command") from error
-        self._guard = subprocess.Popen(
-            ["/bin/sh", "-c", _GUARD, "sh", str(self._process.pid)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
+        try:
+            self._guard = subprocess.Popen(
+                ["/bin/sh", "-c", _GUARD, "sh", str(self._process.pid)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+        except BaseException:
+            self.kill()  # what nobody guards must not be left behind
+            raise
         self._wait_until_it_listens(host, port)
 
     def _wait_until_it_listens(self, host: str, port: int) -> None:

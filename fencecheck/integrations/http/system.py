@@ -22,6 +22,7 @@ REFUSALS = ("reset", "503")
 OWN_ORDER = "the order of requests that are under way together is the system's own"
 _MOST_SHOWN = 200
 _DIES_S = 1.0
+_REQUESTS_FOR_EACH_POINT = 4  # statements and what is refused are requests too, and no points
 
 
 class SystemFailed(Exception):
@@ -134,8 +135,12 @@ class HttpSystem(AgentSystem):
         episode = service.begin()
         try:
             service.post(process.url if process is not None else self.start_url, self._start(episode), episode)
-            while not self._step(episode.next(self.timeout_s)):
-                pass
+            for _ in range(_REQUESTS_FOR_EACH_POINT * self.max_points):
+                if self._step(episode.next(self.timeout_s)):
+                    return
+            raise EpisodeOver(
+                f"an answer of {self._url()}, which still asked after {_REQUESTS_FOR_EACH_POINT * self.max_points:,} requests"
+            )
         except EpisodeOver:
             if process is not None:
                 process.kill()  # it still works on what is over
@@ -180,7 +185,7 @@ class HttpSystem(AgentSystem):
             raise SystemFailed(f"{self._url()} answered {came.status}{f': {text[:_MOST_SHOWN]}' if text else ''}")
         try:
             said = msgspec.json.decode(came.body) if came.body else None
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, RecursionError):
             return
         if isinstance(said, dict) and said.get("halted"):
             self.kit.halted("" if said["halted"] is True else str(said["halted"]))

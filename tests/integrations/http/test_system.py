@@ -162,6 +162,16 @@ def test_more_points_than_an_episode_may_have() -> None:
     assert ended(agent, max_points=5).ended.detail == "waits for nothing: 5 points, the most that an episode may have (max_points)"
 
 
+def test_a_client_that_never_stops_asking_for_what_it_is_refused() -> None:
+    """None of it is a point, so that the most points that an episode may have are never reached."""
+
+    def agent(world: World) -> None:
+        while world.ask("POST", "/records", {"nonsense": 1}).status_code == 400:
+            pass
+
+    assert ended(agent, max_points=5).ended.detail.endswith("which still asked after 20 requests")
+
+
 def test_an_action_that_the_scenario_does_not_list_is_told_to_both() -> None:
     answers: list[httpx.Response] = []
     with running(lambda world: answers.append(world.ask("POST", "/actions/shipp", {}))) as runner, pytest.raises(BadInput) as raised:
@@ -288,7 +298,8 @@ def test_a_process_that_dies_without_any_event_could_not_run(tmp_path: Path) -> 
         ({"start_url": "127.0.0.1:{port}"}, "start_url must be a URL such as http://127.0.0.1:{port}/start, not '127.0.0.1:{port}'"),
         ({"refusal": "404"}, "refusal must be one of reset, 503, not '404'"),
         ({"output": "no/such/folder/agent.log"}, "agent.log' cannot be written (no such file or directory): name another file"),
-        ({"folder": "/no/such/folder"}, "cannot be run (no such file or directory)"),
+        ({"folder": "/no/such/folder"}, "there is no folder '/no/such/folder': correct folder"),
+        ({"command": ["no\0program"]}, "command and env hold what no process can be given (embedded null byte): let them be texts"),
     ],
 )
 def test_a_process_that_cannot_be_launched_is_one_sentence(tmp_path: Path, attributes: dict[str, Any], said: str) -> None:

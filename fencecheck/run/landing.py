@@ -369,13 +369,21 @@ class Landing:
                 self.log.append(Truth(key, id, by))
 
     def seed(self) -> Generator[Any, Any, None]:
-        """Publishes the first version of each key whose head the system's own store does not hold yet."""
+        """Publishes the first version of each key whose head the system's own store does not hold yet.
+
+        Raises:
+            CouldNotRun: it holds one though in an earlier episode it did not: what is left of that.
+        """
         self._seeding = True
-        for key in self.world.prepared.scenario.keys:
-            value = self.world.prepared.scenario.value_of(key, 1)
+        prepared = self.world.prepared
+        for key in prepared.scenario.keys:
+            value = prepared.scenario.value_of(key, 1)
             own_id = yield from self._hook("true_head", key)
             if own_id is None:
+                prepared.begun_empty.add(key)
                 yield from self.publish(key, value)
+            elif key in prepared.begun_empty:
+                raise store.leaked(self, key, own_id)
             else:
                 self._truths[key] = self.world.commit(key, value).id
                 self._name(key, own_id, self._truths[key])

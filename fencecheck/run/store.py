@@ -36,6 +36,14 @@ def change(landing: Landing, what: Update, entry: Landed) -> Generator[Any, Any,
     return True
 
 
+def leaked(landing: Landing, key: str, own_id: Any) -> CouldNotRun:
+    """What is said of a store that holds at the beginning of an episode what it did not hold at the beginning of an earlier one."""
+    return CouldNotRun(
+        f"{landing._name_of()} leaks state from one episode into the next: when an episode begins, its store holds {own_id!r} of {key!r}, "
+        "which an earlier one has left: build the store in setup(), or empty it there, and none at class or module level"
+    )
+
+
 def refuse_no_version(landing: Landing, key: str, value: Any, own_id: Any, head: Any, removed: bool) -> None:
     """Says that nothing was committed, since the update would have been none; a store may name versions by their content.
 

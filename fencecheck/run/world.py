@@ -57,12 +57,13 @@ def handed_out(record: Record) -> Record:
 class Prepared:
     """What all episodes of one scenario share. An episode copies only the small maps that it changes."""
 
-    __slots__ = ("actions", "heads", "keys", "owner_of", "records", "scenario")
+    __slots__ = ("actions", "begun_empty", "heads", "keys", "owner_of", "records", "scenario")
 
     def __init__(self, scenario: Scenario) -> None:
         self.scenario = scenario
         self.owner_of: dict[str, str] = {key: owner for owner, keys in scenario.owners.items() for key in keys}
         self.keys = frozenset(self.owner_of)
+        self.begun_empty: set[str] = set()  # keys that a system's own store did not hold when an episode began
         self.actions: dict[str, Action] = {action.name: action for action in scenario.actions}
         self.records: dict[str, Record] = {}
         self.heads: dict[str, str] = {}

@@ -572,3 +572,30 @@ def test_a_row_whose_version_the_tool_checks_holds_at_every_level() -> None:
         assert (report.verdict, report.strongest, report.beyond, report.noticed) == ("held", "at-act", {}, {})
         assert report.counts["refused"] > 0
         assert report.counts["completed"] > 0
+
+
+def test_a_store_that_all_episodes_share_leaks() -> None:
+    """Its versions are named anew in each episode, so that two histories are alike; what it holds at the beginning is not."""
+
+    class Shared(AgentSystem):
+        scenario = WORLD
+        store = Store("serial")
+
+        def run(self) -> None:
+            self.kit.act("go", {"x": self.kit.head(X, via=lambda: self.store.rows[X][0])})
+
+        def publish(self, key: str, value: Any) -> Any:
+            return self.store.put(key, value)
+
+        def true_head(self, key: str) -> Any:
+            return self.store.rows[key][0] if key in self.store.rows else None
+
+    with Runner(Shared) as runner:
+        runner.run()
+        with pytest.raises(
+            CouldNotRun, match="Shared leaks state from one episode into the next: when an episode begins, its store holds 100 "
+        ):
+            runner.run()
+    Shared.store.rows.clear()
+    with pytest.raises(CouldNotRun, match="build the store in setup"):
+        check(Shared, **CHECKS)  # type: ignore[arg-type]

@@ -255,3 +255,16 @@ def test_what_the_system_prints_there_is_not_in_the_way(tmp_path: Path) -> None:
 def test_values_that_json_cannot_hold_are_no_difference(tmp_path: Path) -> None:
     run = ACT + "kit.derive({1, 2}, [order])\nkit.derive((1, 2), [order])\nkit.derive(kit.scenario, [order])\n"
     assert checked(agent(tmp_path, run)) == FRESH
+
+
+def test_chance_that_came_out_alike_is_not_called_checked(tmp_path: Path) -> None:
+    first, *_ = checked(agent(tmp_path, "random.random()\n" + ACT, "import random"))
+    assert first == "deterministic (alike in the few runs that were compared, but it asks chance)"
+
+
+def test_what_asks_chance_is_not_called_a_leak(tmp_path: Path) -> None:
+    """Two runs here differ and a fresh process is like the first, as they also are where a coin falls so."""
+    run = "random.random()\nif self.seen:\n    kit.pause('seen before')\nself.seen.append(1)\n" + ACT
+    message = said(agent(tmp_path, run, "import random", after="seen = []\n"), Nondeterministic)
+    assert "Agent is not deterministic: " in message
+    assert "leaks state" not in message

@@ -115,18 +115,17 @@ class _Search:
         self.all: list[What] = []
         self.planned: list[set[tuple[Dropped, tuple[Event, ...]]]] = [set() for _ in range(most + 1)]
         self.queue: list[list[_Planned]] = [[] for _ in range(most + 1)]
+        self.asking: set[tuple[tuple[Event, ...], Event]] = set()  # what landed before an event whose hook then asked, and that event
 
     def run(self) -> Iterator[Episode]:
         self._plan(_Planned())
         number = -1
         for size in range(self.most + 1):
-            of_all = len(self.queue[size])
-            for i, planned in enumerate(self.queue[size]):  # grows while it is walked
+            for planned in self.queue[size]:  # grows while it is walked, in each share alike, so that the numbers are the same in all
                 dropped, events = planned.dropped, planned.events
                 number += 1
-                # what only this share comes to is no other's
-                mine = self.shard.has(number) or (size == self.most and i >= of_all)
-                if not mine and size == self.most:
+                mine = self.shard.has(number)
+                if not mine and size == self.most and not self._may_tell(planned):
                     continue
                 history = self.runner.run(dropped, events)
                 new = len(history.fired) == len(events)
@@ -143,6 +142,12 @@ class _Search:
             self.planned[planned.size].add(about)
             self.queue[planned.size].append(planned)
 
+    def _may_tell(self, planned: _Planned) -> bool:
+        """Whether it alone may show that the hook of its last event asks, which leads to others of its own size."""
+        events = planned.events
+        with_others = len(events) - planned.kept > 1 and type(events[-1].what) in self.hooks and not self.full
+        return with_others and (events[: planned.kept], events[-1]) not in self.asking
+
     # -- going on from an episode ------------------------------------------------------------------------------------
 
     def _extend(self, planned: _Planned, history: History, room: int) -> None:
@@ -151,6 +156,7 @@ class _Search:
         last = events[-1].what if planned.since < landed else None  # else a dropped declaration came last
         asked = type(last) in self.hooks and not self.full and _asked(history, landed)
         if last is not None and asked:
+            self.asking.add((events[: planned.kept], events[-1]))
             self._before(planned, history, last)
         if not room:
             return

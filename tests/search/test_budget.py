@@ -8,11 +8,13 @@ import pytest
 
 from fencecheck import systems
 from fencecheck.errors import BadInput
+from fencecheck.run.adapter import AgentSystem
 from fencecheck.run.simulate import Runner
 from fencecheck.search.budget import Shard, shard
 from fencecheck.search.exhaust import episodes
 from fencecheck.search.prove import prove
 from fencecheck.worlds import world
+from tests.systems.specimens import AsksWhenItIsDelivered
 
 from .careful import checked
 
@@ -51,8 +53,10 @@ def test_time_that_is_up_while_it_goes_on_leaves_the_bound_that_was_reached() ->
 
 
 @pytest.mark.parametrize("of", [1, 2, 3, 7])
-def test_shares_make_up_the_whole_with_no_overlap_and_evenly(of: int) -> None:
-    with Runner(systems.ALL["planfence"], world(keys=2, declared=1, depth=1)) as runner:
+@pytest.mark.parametrize("system", [systems.ALL["planfence"], AsksWhenItIsDelivered], ids=lambda system: system.__name__)
+def test_shares_make_up_the_whole_with_no_overlap_and_evenly(system: type[AgentSystem], of: int) -> None:
+    """Also where the hook of an event asks only after another one, which leads to more interleavings of the largest size."""
+    with Runner(system, world(keys=2, declared=1, depth=1) if system.scenario is None else None) as runner:
         whole = [(e.dropped, e.events) for e in episodes(runner, 2)]
         shares = [[(e.dropped, e.events) for e in episodes(runner, 2, shard=Shard(i, of))] for i in range(1, of + 1)]
     assert sorted(map(repr, whole)) == sorted(repr(one) for share in shares for one in share)

@@ -1,0 +1,194 @@
+"""Runs a campaign: works out which episodes are not there yet, has them run, here or by an executor, and stores each as a row.
+
+Episodes follow from their numbers alone (`distribution.stream`), so who runs them, in which order and how often makes no difference to what
+is stored. Work is handed out in pieces; one that takes long gives back what it has not begun, so that little is lost with a process that is
+killed, and a slow system's every episode is stored as soon as it is over.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
+from contextlib import contextmanager
+from multiprocessing.util import Finalize
+from typing import Any
+
+from msgspec.structs import replace
+
+from fencecheck.errors import CouldNotRun, FencecheckError
+from fencecheck.measure.cells import NOT_RUN, Row
+from fencecheck.measure.store import Store
+from fencecheck.measure.worker import Work, carry_out, close_all
+
+PIECE = 500
+"""Most episodes of a piece of work: a tenth of a second of the fastest systems, and a transaction of the store."""
+PIECE_S = 0.5
+TRIES = 3
+"""How often a piece of work is handed out in all where a worker is lost with it, and an episode begun that the harness could not run."""
+
+Told = Callable[[int], None]
+"""Called with the number of episodes that have just been stored."""
+
+
+def run(
+    store: Store,
+    episodes: int,
+    *,
+    systems: dict[str, Any] | None = None,
+    workers: int = 1,
+    executor: Executor | None = None,
+    tries: int = TRIES,
+    told: Told | None = None,
+) -> None:
+    """Fills `store` up to `episodes` episodes in each cell of its plan, or in the cells that share them.
+
+    Args:
+        systems: name to the system itself, for those that another process cannot load by name: with one worker, here.
+        workers: processes; 1 runs here.
+        executor: who carries the work out instead, such as `distributed.Client(...).get_executor()`. It is not shut down.
+        tries: how often what the harness, not the system, failed at is tried in all.
+
+    Raises:
+        BadInput: the system cannot be loaded or the store not be written.
+        CouldNotRun: the system never acts, or workers are lost again and again. What is stored stays.
+    """
+    store.forget(NOT_RUN)
+    pieces = _Pieces(store, episodes, tries, systems or {})
+    if executor is None and workers == 1:
+        try:
+            for work in pieces:
+                _keep(store, pieces, work, carry_out(work), told)
+        finally:
+            close_all()
+        return
+    if executor is not None:
+        _hand_out(store, pieces, executor, _MOST_WAITING * max(workers, getattr(executor, "_max_workers", None) or 4), told)
+        return
+    _in_processes(store, pieces, workers, told)
+
+
+class _Pieces:
+    """The work that is left, in order of cell and number. What comes back goes first."""
+
+    def __init__(self, store: Store, episodes: int, tries: int, systems: dict[str, Any]) -> None:
+        self._store, self._episodes, self._tries, self._systems = store, episodes, tries, systems
+        self._back: deque[Work] = deque()
+        self._new = self._made()
+
+    def __iter__(self) -> _Pieces:
+        return self
+
+    def __next__(self) -> Work:
+        return self._back.popleft() if self._back else next(self._new)
+
+    def give_back(self, work: Work) -> None:
+        self._back.append(work)
+
+    def _made(self) -> Iterator[Work]:
+        plan = self._store.plan
+        for number, cell in enumerate(plan.cells):
+            for start, stop in list(self._store.missing(number, cell.episodes(self._episodes))):
+                for first in range(start, stop, PIECE):
+                    last = min(first + PIECE, stop)
+                    system = self._systems.get(cell.system)
+                    yield Work(cell, number, plan.seed, plan.level, first, last, PIECE_S, self._tries, system)
+
+
+def _keep(store: Store, pieces: _Pieces, work: Work, rows: list[Row], told: Told | None) -> None:
+    """Stores what came of a piece of work."""
+    store.add(rows)
+    if told is not None:
+        told(len(rows))
+    done = work.start + len(rows)
+    if done < work.stop:
+        pieces.give_back(replace(work, start=done))
+
+
+_MOST_WAITING = 3
+"""Pieces handed out for each worker: one that it does, and more for it to go on with."""
+
+
+def _hand_out(store: Store, pieces: _Pieces, executor: Executor, most: int, told: Told | None) -> None:
+    """Has an executor do all pieces, a few at a time."""
+    running: dict[Future[list[Row]], Work] = {}
+    lost: dict[tuple[int, int], int] = {}
+    try:
+        while True:
+            while len(running) < most and (work := next(pieces, None)) is not None:
+                running[executor.submit(carry_out, work)] = work
+            if not running:
+                return
+            done, _ = wait(running, return_when=FIRST_COMPLETED)
+            for future in done:
+                work = running.pop(future)
+                error = future.exception()
+                if error is None:
+                    _keep(store, pieces, work, future.result(), told)
+                elif isinstance(error, FencecheckError | BrokenExecutor) or not isinstance(error, Exception):
+                    raise error
+                else:
+                    _again(pieces, work, lost, error)
+    except BrokenExecutor:
+        for work in running.values():
+            pieces.give_back(work)
+        raise
+    finally:
+        for future in running:
+            future.cancel()
+
+
+def _again(pieces: _Pieces, work: Work, lost: dict[tuple[int, int], int], error: Exception) -> None:
+    """Gives a piece back whose worker was lost, or says that it was lost too often."""
+    about = (work.cell_number, work.start)
+    lost[about] = lost.get(about, 0) + 1
+    if lost[about] >= work.tries:
+        raise CouldNotRun(
+            f"{work.cell.key}: the worker was lost {lost[about]} times with episode {work.start} or one after it "
+            f"({type(error).__name__}: {error}): what is stored stays, so go on from it once that is mended"
+        ) from error
+    pieces.give_back(work)
+
+
+def _in_processes(store: Store, pieces: _Pieces, workers: int, told: Told | None) -> None:
+    """The same in processes of our own, which are made anew where one of them died."""
+    deaths = 0
+    stored = 0
+
+    def counted(number: int) -> None:
+        nonlocal stored
+        stored += number
+        if told is not None:
+            told(number)
+
+    while True:
+        before = stored
+        try:
+            with _processes(workers) as executor:
+                _hand_out(store, pieces, executor, _MOST_WAITING * workers, counted)
+            return
+        except BrokenExecutor as error:
+            deaths = 1 if stored > before else deaths + 1
+            if deaths >= TRIES:
+                raise CouldNotRun(
+                    f"a worker process died {deaths} times and nothing was stored in between: run with --workers 1 to see what ends it"
+                ) from error
+
+
+@contextmanager
+def _processes(workers: int) -> Iterator[ProcessPoolExecutor]:
+    context = multiprocessing.get_context("spawn")  # a fork would share what the system holds open here
+    executor = ProcessPoolExecutor(workers, mp_context=context, initializer=_prepared)
+    try:
+        yield executor
+    finally:
+        executor.shutdown(wait=True, cancel_futures=True)
+
+
+def _prepared() -> None:
+    """In a worker process: what it opened is closed when it ends; and Ctrl-C is for the one who handed out the work."""
+    import signal
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    Finalize(None, close_all, exitpriority=10)

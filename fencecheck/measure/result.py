@@ -1,0 +1,159 @@
+"""What a campaign comes to: counts and rates for each cell, as a value that the terminal, JSON, CSV and plots only render."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from msgspec import Struct
+
+from fencecheck.measure.cells import Row
+from fencecheck.measure.statistics import CONFIDENCE, Counted, Rate, rate_of
+from fencecheck.measure.store import Store
+
+COUNTED: dict[str, str] = {
+    "completed": "outcome = 'completed' AND NOT unsafe",
+    "unsafe": "unsafe",
+    "stale": "stale",
+    "omitted": "omitted > 0",
+    "recovered": "recovered",
+    "halted_changed": "outcome = 'halted-changed'",
+    "halted_unverified": "outcome = 'halted-unverified'",
+    "halted_needless": "outcome = 'halted-needless'",
+    "crashed": "outcome = 'crashed'",
+    "stuck": "outcome = 'stuck'",
+    "duplicates": "duplicates > 0",
+    "refused": "refused > 0",
+    "needless_replans": "needless_replans > 0",
+    "fired": "fired > 0",
+}
+"""Of how many episodes: name to the condition over a row. `unsafe`, `stale` and the like are as in `Row`; an episode whose acts all went out, one
+of them unsafe, is not completed, as in the paper's Table 2."""
+SUMMED: dict[str, str] = {"questions": "questions", "acts": "effects"}
+"""Sums over the episodes."""
+_RUN = "outcome <> 'not-run'"
+
+
+class CellResult(Struct, frozen=True):
+    """What was counted in one cell.
+
+    Args:
+        key: names the cell.
+        labels: column to value.
+        distributions: how its episodes were drawn, in words.
+        counted: the counts.
+        not_run: episodes that the harness could not run, which are in no count; `why`, of one of them.
+        unsafe: the first unsafe episode, or None.
+        expected: the closed form of the rate of unsafe acts, where there is one.
+    """
+
+    key: str
+    labels: dict[str, Any]
+    distributions: tuple[str, ...]
+    counted: Counted
+    not_run: int = 0
+    why: str = ""
+    unsafe: Row | None = None
+    expected: float | None = None
+
+    @property
+    def episodes(self) -> int:
+        """How many were run and judged."""
+        return self.counted.episodes
+
+    def rate(self, name: str) -> Rate:
+        """The rate of what is counted under a name of `COUNTED`."""
+        return rate_of(self.counted, name)
+
+    def mean(self, name: str) -> float:
+        """The mean for each episode of what is summed under a name of `SUMMED`."""
+        return self.counted.sums[name] / self.counted.episodes if self.counted.episodes else float("nan")
+
+
+class Result(Struct, frozen=True):
+    """What a campaign came to.
+
+    Args:
+        name: what was measured.
+        about: clauses on how to read it, in order.
+        seed, level: as in `Plan`.
+        confidence: of each interval.
+        cells: in the order of the plan.
+        axis: the label by which the cells of one system form a curve, or nothing.
+        seconds: how long it took, without what was there before.
+    """
+
+    name: str
+    about: tuple[str, ...]
+    seed: int
+    level: str
+    cells: tuple[CellResult, ...]
+    confidence: float = CONFIDENCE
+    axis: str = ""
+    seconds: float = 0.0
+
+    @property
+    def not_run(self) -> int:
+        """Episodes that the harness could not run."""
+        return sum(cell.not_run for cell in self.cells)
+
+    @property
+    def exit_status(self) -> int:
+        """0, or 3 where a cell has no episode that says anything, or 2 where the harness failed in one."""
+        if self.not_run:
+            return 2
+        return 0 if all(cell.episodes for cell in self.cells) else 3
+
+
+def result_of(
+    store: Store,
+    episodes: int,
+    *,
+    about: Iterable[str] = (),
+    axis: str = "",
+    confidence: float = CONFIDENCE,
+    expected: Iterable[float | None] = (),
+    seconds: float = 0.0,
+) -> Result:
+    """What the episodes of a campaign come to; cells with the same labels are counted together.
+
+    Args:
+        episodes: how many of each, or of those that share them.
+        expected: for each cell the closed form of its rate of unsafe acts, or None.
+    """
+    plan = store.plan
+    forms = list(expected) or [None] * len(plan.cells)
+    together: dict[str, list[int]] = {}
+    for number, cell in enumerate(plan.cells):
+        together.setdefault(repr(cell.labels), []).append(number)
+    cells = tuple(_cell(store, episodes, numbers, forms[numbers[0]]) for numbers in together.values())
+    return Result(plan.name, tuple(about), plan.seed, plan.level, cells, confidence, axis, seconds)
+
+
+_WHAT = {
+    **{name: f"({condition}) AND {_RUN}" for name, condition in COUNTED.items()},
+    **SUMMED,
+    "run": _RUN,
+    "not_run": f"NOT ({_RUN})",
+}
+
+
+def _cell(store: Store, episodes: int, numbers: list[int], form: float | None) -> CellResult:
+    cells = [store.plan.cells[number] for number in numbers]
+    counts = [(number, cell.episodes(episodes)) for number, cell in zip(numbers, cells, strict=True)]
+    sums = dict.fromkeys(_WHAT, 0)
+    for number, count in counts:
+        for name, value in store.sums(number, count, _WHAT).items():
+            sums[name] += value
+    lost = next((row for number, count in counts if (row := store.first(number, count, f"NOT ({_RUN})")) is not None), None)
+    unsafe = next((row for number, count in counts if (row := store.first(number, count, "unsafe")) is not None), None)
+    return CellResult(
+        cells[0].key if len(cells) == 1 else " ".join(str(value) for value in cells[0].labels.values()),
+        cells[0].labels,
+        tuple(dict.fromkeys(cell.distribution.said() for cell in cells)),
+        Counted(sums["run"], sums),
+        sums["not_run"],
+        lost.detail if lost is not None else "",
+        unsafe,
+        form,
+    )

@@ -1,0 +1,191 @@
+"""What a worker does: a run of episodes of one cell, each drawn from its own stream, run, judged and told as a row.
+
+A function of its arguments, so that any `concurrent.futures.Executor` can carry it out, and lose it and carry it out again. Systems that a
+worker has loaded stay open for its next piece of work.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from fencecheck.errors import BadInput, CouldNotRun
+from fencecheck.history import Head, History, Read
+from fencecheck.interleaving import Event
+from fencecheck.judge import Judgement, Level, judge
+from fencecheck.measure.cells import NOT_RUN, Cell, Row
+from fencecheck.measure.distribution import Dropped, stream
+from fencecheck.measure.planning import Planning, planning_of
+from fencecheck.run.elsewhere import Elsewhere
+from fencecheck.run.loading import load
+from fencecheck.run.simulate import Runner, SystemLike
+from fencecheck.search.preflight import refuse_inaction
+
+_EMPTY_TRIES = 3
+"""How often a system that decides by chance may fail to act without events before it is called one that never acts."""
+
+
+class Work(Struct, frozen=True):
+    """Episodes `start` to `stop` of a cell.
+
+    Args:
+        cell_number: that of the cell, for the rows.
+        system: the system itself, where the work stays in this process; else it is loaded by the cell's name.
+        budget_s: seconds after which no further episode is begun: what is left is given back.
+        tries: how often an episode that the harness could not run is tried in all.
+    """
+
+    cell: Cell
+    cell_number: int
+    seed: int
+    level: Level
+    start: int
+    stop: int
+    budget_s: float
+    tries: int = 3
+    system: Any = None
+
+
+def carry_out(work: Work) -> list[Row]:
+    """The rows of the first episodes of `work`, at least one of them, in order.
+
+    Raises:
+        BadInput, CouldNotRun: the system cannot be loaded, or never acts: of no episode anything can be said.
+    """
+    cell = work.cell
+    stage = _stage(work.system if work.system is not None else cell.system, cell)
+    end = time.monotonic() + work.budget_s
+    rows = []
+    for number in range(work.start, work.stop):
+        rows.append(_episode(work, stage, number))
+        if time.monotonic() >= end:
+            break
+    return rows
+
+
+def _episode(work: Work, stage: _Stage, number: int) -> Row:
+    failed = ""
+    for _ in range(work.tries):
+        try:
+            return _run(work, stage, number)
+        except BadInput:
+            raise
+        except CouldNotRun as error:
+            failed = str(error)
+    return Row(work.cell_number, number, NOT_RUN, detail=failed)
+
+
+def _run(work: Work, stage: _Stage, number: int) -> Row:
+    distribution, world = work.cell.distribution, stage.world(number)
+    dropped, events = distribution.draw(stream(work.seed, work.cell.key, number), world.planning)
+    history = world.run(dropped, events)
+    return row_of(work.cell_number, number, history, judge(history), work.level, _text(dropped), _text(events))
+
+
+def row_of(cell: int, number: int, history: History, judgement: Judgement, level: Level, dropped: str, events: str) -> Row:
+    """What is kept of one judged episode."""
+    codes = {finding.code for finding in judgement.findings}
+    violated = judgement.violations(level) if codes else ()
+    questions = 0
+    fired = 0
+    for entry in history.entries:
+        kind = type(entry)
+        if kind is Head or kind is Read:
+            questions += not entry.in_event  # type: ignore[union-attr]
+    if events != "[]":
+        fired = len(history.fired)
+    return Row(
+        cell, number, judgement.outcome,
+        bool(violated) or judgement.omitted > 0, "stale-act" in codes or judgement.omitted > 0, judgement.omitted,
+        judgement.effects, judgement.replans, judgement.needless_replans, judgement.duplicates, judgement.refused,
+        judgement.recovered, "needless-halt" in codes, questions, fired,
+        " ".join(sorted(codes)), dropped, events,
+        history.ended.detail if judgement.outcome in ("crashed", "stuck") else "",
+    )  # fmt: skip
+
+
+@lru_cache(maxsize=4096)
+def _text(drawn: Dropped | tuple[Event, ...]) -> str:
+    return msgspec.json.encode(drawn).decode()
+
+
+class _World:
+    """The system in one of the worlds of a cell."""
+
+    def __init__(self, run: Callable[..., History], empty: History) -> None:
+        self.run = run
+        self._planning: dict[Dropped, Planning] = {(): planning_of(empty)}
+
+    def planning(self, dropped: Dropped, act: bool) -> Planning:
+        """Where the system plans, and acts if that is asked for, with these declarations dropped."""
+        whole = self._planning[()]
+        if not act and whole.settled:
+            return whole
+        known = self._planning.get(dropped)
+        if known is None:
+            history = self.run(dropped, ())
+            known = self._planning[dropped] = planning_of(history) if history.effects else whole
+        return known
+
+
+class _Stage:
+    """A loaded system, and the worlds that it was run in."""
+
+    def __init__(self, system: SystemLike, cell: Cell) -> None:
+        self._cell = cell
+        self._runner = Runner(system, cell.places[0].world() if cell.places else None)
+        self._runner.__enter__()
+        self._worlds: dict[int, _World] = {}
+
+    def world(self, number: int) -> _World:
+        """The world of the episode of that number."""
+        at = number % len(self._cell.places) if self._cell.places else 0
+        if at not in self._worlds:
+            self._worlds[at] = self._made(at)
+        return self._worlds[at]
+
+    def _made(self, at: int) -> _World:
+        runner = self._runner
+        if at == 0:
+            run: Callable[..., History] = runner.run
+        else:
+            run = Elsewhere(runner, self._cell.places[at].world()).run
+        for _ in range(_EMPTY_TRIES):
+            empty = run((), ())
+            if empty.effects:
+                return _World(run, empty)
+        refuse_inaction(runner, empty)
+        raise AssertionError("an episode without effects is refused")
+
+    def close(self) -> None:
+        self._runner.close()
+
+
+_OPEN = threading.local()
+_MOST_OPEN = 4
+"""Cells whose systems a worker keeps open: the last ones."""
+
+
+def _stage(system: SystemLike | str, cell: Cell) -> _Stage:
+    stages: dict[Any, _Stage] = _OPEN.__dict__.setdefault("stages", {})
+    name = (system, cell.places)
+    stage = stages.pop(name, None)
+    if stage is None:
+        while len(stages) >= _MOST_OPEN:
+            stages.pop(next(iter(stages))).close()
+        stage = _Stage(load(system) if isinstance(system, str) else system, cell)
+    stages[name] = stage
+    return stage
+
+
+def close_all() -> None:
+    """Closes the systems that this thread has open."""
+    stages: dict[Any, _Stage] = _OPEN.__dict__.pop("stages", {})
+    for stage in stages.values():
+        stage.close()

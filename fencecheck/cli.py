@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fencecheck import __version__
+from fencecheck.cli_measure import compare, measure
 from fencecheck.errors import BadInput, CouldNotRun, FencecheckError
 from fencecheck.report.streams import UNWRITTEN, echo, print_lines, progress, throw_away
 
@@ -437,3 +438,7 @@ def serve(system: str | None, keys: int | None, declared: int | None, depth: int
     with _no_exit():
         scenario = Runner(_load(system) if system is not None else ALL["planfence"], _scenario(keys, declared, depth)).scenario
     serve_by_hand(scenario, echo, judged_in_short, **where)
+
+
+main.add_command(measure)
+main.add_command(compare)

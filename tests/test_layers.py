@@ -37,7 +37,15 @@ MAY_IMPORT: dict[str, set[str]] = {
 }
 """Room to the rooms that it may import: the table of ARCHITECTURE.md. Rooms that are not listed may import everything."""
 
-LATE = {("run", "worlds"), ("run", "strategies"), ("run", "systems"), ("run", "mutants"), ("search", "strategies"), ("search", "worlds"), ("measure", "worlds")}
+LATE = {
+    ("run", "worlds"),
+    ("run", "strategies"),
+    ("run", "systems"),
+    ("run", "mutants"),
+    ("search", "strategies"),
+    ("search", "worlds"),
+    ("measure", "worlds"),
+}
 """Imports that may stand only inside a function: what is looked up by name, or is heavy."""
 
 HEAVY = {

@@ -87,18 +87,24 @@ class Distribution(Struct, frozen=True, forbid_unknown_fields=True):
         first, last = (there.planned, there.act) if self.where == "before-the-act" else (0, there.points - 1)
         return first + int(stream.random() * (last - first + 1))
 
-    def said(self) -> str:
-        """The distribution in one sentence without an end, for people."""
+    def said(self, drop: str = "", changing: str = "") -> str:
+        """The distribution in one sentence without an end, for people.
+
+        Args:
+            drop: what stands for the probability, where it is another one in each cell.
+            changing: the keys that can change, where they are other ones in each cell.
+        """
         parts = []
         if self.changes:
-            of = f"{self.changes} of {', '.join(self.changing)}" if len(self.changing) > self.changes else ", ".join(self.changing)
+            keys = changing or ", ".join(self.changing)
+            of = f"{self.changes} of {keys}" if len(self.changing) > self.changes else keys
             verb = "changes" if self.changes == 1 else "change"
             parts.append(f"{of} {verb} once, {_WHERE_SAID[self.where]}")
         else:
             parts.append("no key changes")
         if self.optional:
             keys = ", ".join(dict.fromkeys(key for _, key in self.optional))
-            parts.append(f"each of the declarations of {keys} is dropped with probability {self.drop:g}")
+            parts.append(f"each of the declarations of {keys} is dropped with probability {drop or format(self.drop, 'g')}")
         return "; ".join(parts)
 
 

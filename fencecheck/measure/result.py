@@ -6,8 +6,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from fencecheck.measure.cells import Row
+from fencecheck.measure.cells import Plan, Row
+from fencecheck.measure.distribution import Distribution
 from fencecheck.measure.statistics import CONFIDENCE, Counted, Rate, rate_of
 from fencecheck.measure.store import Store
 
@@ -44,6 +46,7 @@ class CellResult(Struct, frozen=True):
         counted: the counts.
         not_run: episodes that the harness could not run, which are in no count; `why`, of one of them.
         unsafe: the first unsafe episode, or None.
+        changes: keys that change in an episode.
         expected: the closed form of the rate of unsafe acts, where there is one.
     """
 
@@ -54,6 +57,7 @@ class CellResult(Struct, frozen=True):
     not_run: int = 0
     why: str = ""
     unsafe: Row | None = None
+    changes: int = 0
     expected: float | None = None
 
     @property
@@ -76,6 +80,7 @@ class Result(Struct, frozen=True):
     Args:
         name: what was measured.
         about: clauses on how to read it, in order.
+        drawn: how the episodes were drawn, in words, each way once.
         seed, level: as in `Plan`.
         confidence: of each interval.
         cells: in the order of the plan.
@@ -85,6 +90,7 @@ class Result(Struct, frozen=True):
 
     name: str
     about: tuple[str, ...]
+    drawn: tuple[str, ...]
     seed: int
     level: str
     cells: tuple[CellResult, ...]
@@ -98,11 +104,19 @@ class Result(Struct, frozen=True):
         return sum(cell.not_run for cell in self.cells)
 
     @property
+    def inconclusive(self) -> str:
+        """Why nothing can be said, or nothing."""
+        for cell in self.cells:
+            if not cell.episodes:
+                return f"{cell.key}: no episode was run"
+            if cell.changes and not cell.counted.sums["fired"]:
+                return f"{cell.key}: no event fired, so nothing was tested"
+        return ""
+
+    @property
     def exit_status(self) -> int:
-        """0, or 3 where a cell has no episode that says anything, or 2 where the harness failed in one."""
-        if self.not_run:
-            return 2
-        return 0 if all(cell.episodes for cell in self.cells) else 3
+        """0 measured, 2 where the harness failed in an episode, 3 where nothing can be said of a cell."""
+        return 2 if self.not_run else 3 if self.inconclusive else 0
 
 
 def result_of(
@@ -127,7 +141,19 @@ def result_of(
     for number, cell in enumerate(plan.cells):
         together.setdefault(repr(cell.labels), []).append(number)
     cells = tuple(_cell(store, episodes, numbers, forms[numbers[0]]) for numbers in together.values())
-    return Result(plan.name, tuple(about), plan.seed, plan.level, cells, confidence, axis, seconds)
+    return Result(
+        plan.name, tuple(about), _drawn(plan, "p" if axis == "p" else ""), plan.seed, plan.level, cells, confidence, axis, seconds
+    )
+
+
+def _drawn(plan: Plan, drop: str) -> tuple[str, ...]:
+    """How the episodes are drawn, each way once; those that differ in the keys only, which the families of worlds name otherwise, together."""
+    alike: dict[Distribution, list[tuple[str, ...]]] = {}
+    for cell in plan.cells:
+        drawn = replace(cell.distribution, changing=("",) * len(cell.distribution.changing), drop=0.0 if drop else cell.distribution.drop)
+        if cell.distribution.changing not in alike.setdefault(drawn, []):
+            alike[drawn].append(cell.distribution.changing)
+    return tuple(drawn.said(drop, " or ".join(map(", ".join, changing))) for drawn, changing in alike.items())
 
 
 _WHAT = {
@@ -155,5 +181,6 @@ def _cell(store: Store, episodes: int, numbers: list[int], form: float | None) -
         sums["not_run"],
         lost.detail if lost is not None else "",
         unsafe,
+        cells[0].distribution.changes,
         form,
     )

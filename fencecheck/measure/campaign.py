@@ -24,6 +24,8 @@ from fencecheck.measure.worker import Work, carry_out, close_all
 
 PIECE = 500
 """Most episodes of a piece of work: a tenth of a second of the fastest systems, and a transaction of the store."""
+_PIECES_EACH = 4
+"""How many pieces each worker has at least, where there are so many episodes: a slow system's few are shared out."""
 PIECE_S = 0.5
 TRIES = 3
 """How often a piece of work is handed out in all where a worker is lost with it, and an episode begun that the harness could not run."""
@@ -55,7 +57,9 @@ def run(
         CouldNotRun: the system never acts, or workers are lost again and again. What is stored stays.
     """
     store.forget(NOT_RUN)
-    pieces = _Pieces(store, episodes, tries, systems or {})
+    if executor is not None:
+        workers = max(workers, getattr(executor, "_max_workers", None) or _WORKERS_UNKNOWN)
+    pieces = _Pieces(store, episodes, workers, tries, systems or {})
     if executor is None and workers == 1:
         try:
             for work in pieces:
@@ -64,7 +68,7 @@ def run(
             close_all()
         return
     if executor is not None:
-        _hand_out(store, pieces, executor, _MOST_WAITING * max(workers, getattr(executor, "_max_workers", None) or 4), told)
+        _hand_out(store, pieces, executor, _MOST_WAITING * workers, told)
         return
     _in_processes(store, pieces, workers, told)
 
@@ -72,8 +76,11 @@ def run(
 class _Pieces:
     """The work that is left, in order of cell and number. What comes back goes first."""
 
-    def __init__(self, store: Store, episodes: int, tries: int, systems: dict[str, Any]) -> None:
-        self._store, self._episodes, self._tries, self._systems = store, episodes, tries, systems
+    def __init__(self, store: Store, episodes: int, workers: int, tries: int, systems: dict[str, Any]) -> None:
+        self._store, self._tries, self._systems = store, tries, systems
+        self._left = [(number, list(store.missing(number, cell.episodes(episodes)))) for number, cell in enumerate(store.plan.cells)]
+        left = sum(stop - start for _, ranges in self._left for start, stop in ranges)
+        self._piece = max(1, min(PIECE, left // (workers * _PIECES_EACH)))
         self._back: deque[Work] = deque()
         self._new = self._made()
 
@@ -88,10 +95,11 @@ class _Pieces:
 
     def _made(self) -> Iterator[Work]:
         plan = self._store.plan
-        for number, cell in enumerate(plan.cells):
-            for start, stop in list(self._store.missing(number, cell.episodes(self._episodes))):
-                for first in range(start, stop, PIECE):
-                    last = min(first + PIECE, stop)
+        for number, ranges in self._left:
+            cell = plan.cells[number]
+            for start, stop in ranges:
+                for first in range(start, stop, self._piece):
+                    last = min(first + self._piece, stop)
                     system = self._systems.get(cell.system)
                     yield Work(cell, number, plan.seed, plan.level, first, last, PIECE_S, self._tries, system)
 
@@ -106,6 +114,8 @@ def _keep(store: Store, pieces: _Pieces, work: Work, rows: list[Row], told: Told
         pieces.give_back(replace(work, start=done))
 
 
+_WORKERS_UNKNOWN = 8
+"""Workers that an executor is taken to have which does not say."""
 _MOST_WAITING = 3
 """Pieces handed out for each worker: one that it does, and more for it to go on with."""
 
@@ -172,7 +182,7 @@ def _in_processes(store: Store, pieces: _Pieces, workers: int, told: Told | None
             deaths = 1 if stored > before else deaths + 1
             if deaths >= TRIES:
                 raise CouldNotRun(
-                    f"a worker process died {deaths} times and nothing was stored in between: run with --workers 1 to see what ends it"
+                    f"a worker process died {deaths} times and nothing was stored in between: run with one worker to see what ends it; a script that measures needs if __name__ == '__main__' around it"
                 ) from error
 
 

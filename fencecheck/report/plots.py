@@ -6,6 +6,7 @@ matplotlib is imported where a plot is drawn. The same result gives the same fil
 from __future__ import annotations
 
 import os
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -104,7 +105,7 @@ def _bars(axes: Any, result: Result) -> None:
         x = [at + (number - (count - 1) / 2) * 0.6 / max(count, 1) for at in range(len(names))]
         for at, (where, name) in enumerate(zip(x, names, strict=True)):
             _points(axes, [where], [cell], name, result.confidence, number, str(cell.labels["system"]) if not at else "", "none")
-    axes.set_xticks(range(len(names)), [HEADS[name].replace(" ", "\n", 1) for name in names], fontsize=7)
+    axes.set_xticks(range(len(names)), [textwrap.fill(HEADS[name], 11) for name in names], fontsize=7)
     axes.set_ylabel("episodes (%)")
     axes.legend()
 

@@ -132,12 +132,12 @@ def _hand_out(store: Store, pieces: _Pieces, executor: Executor, most: int, told
                 return
             done, _ = wait(running, return_when=FIRST_COMPLETED)
             for future in done:
-                work = running.pop(future)
                 error = future.exception()
+                if isinstance(error, FencecheckError | BrokenExecutor) or (error is not None and not isinstance(error, Exception)):
+                    raise error
+                work = running.pop(future)
                 if error is None:
                     _keep(store, pieces, work, future.result(), told)
-                elif isinstance(error, FencecheckError | BrokenExecutor) or not isinstance(error, Exception):
-                    raise error
                 else:
                     _again(pieces, work, lost, error)
     except BrokenExecutor:
@@ -182,7 +182,8 @@ def _in_processes(store: Store, pieces: _Pieces, workers: int, told: Told | None
             deaths = 1 if stored > before else deaths + 1
             if deaths >= TRIES:
                 raise CouldNotRun(
-                    f"a worker process died {deaths} times and nothing was stored in between: run with one worker to see what ends it; a script that measures needs if __name__ == '__main__' around it"
+                    f"a worker process died {deaths} times and nothing was stored in between: run with one worker to see what ends it; "
+                    "a script that measures needs `if __name__ == '__main__':` around it"
                 ) from error
 
 

@@ -106,14 +106,14 @@ def omission(
     """
     taken = _Taken([system], options)
     place = Place(keys=true if keys is None else keys, declared=true, depth=depth, owners=min(2, true if keys is None else keys))
-    own, scenario, name = taken.scenario(system, place)
+    own, scenario, name, loads = taken.scenario(system, place)
     optional = _optional(scenario, always)
     changed = named(changing, scenario, "changing") if changing else _true(scenario)
     _refuse_grid(grid, "p", 0, 1)
     cells, forms = [], []
     for p in grid:
         drawn = Distribution(changed, changes, where, float(p), optional)
-        cells.append(Cell(f"{name} p={p:g}", {"system": name, "p": float(p)}, name, drawn, () if own else (place,)))
+        cells.append(Cell(f"{name} p={p:g}", {"system": name, "p": float(p)}, loads, drawn, () if own else (place,)))
         forms.append(closed_form(p, changed, changes, optional) if where == "after-planning" else None)
     about = [] if forms[0] is None else [f"closed form {_form_said(changed, changes, optional)}: of a system that keeps halt or current"]
     return taken.measured("omission", cells, about, "p", forms)
@@ -164,22 +164,23 @@ def compare(
     places = tuple(Place(family=family, seed=seed) for seed in range(worlds) for family in families)
     if not places:
         raise BadInput(f"name at least one family: {', '.join(FAMILIES)}")
+    _refuse_twice(families)
     cells = []
     for system in systems:
-        own, scenario, name = taken.scenario(system, places[0])
+        own, scenario, name, loads = taken.scenario(system, places[0])
         for place in () if own else places[: len(families)]:
             place.world()  # refuses a family that there is not
+        if changing and not own and len(families) > 1:
+            raise BadInput("changing names keys of one family: name that family alone too")
         changed = named(changing, scenario, "changing") if changing else _true(scenario)[:1]
         labels = {"system": name}
         if own or len(families) == 1:
-            cells.append(Cell(name, labels, name, Distribution(changed, 1, where), () if own else places))
+            cells.append(Cell(name, labels, loads, Distribution(changed, 1, where), () if own else places))
             continue
-        if changing:
-            raise BadInput("changing names keys of one family: name that family alone too")
         for family in families:
             there = tuple(place for place in places if place.family == family)
             first = _true(there[0].world())[:1]
-            cells.append(Cell(f"{name} {family}", labels, name, Distribution(first, 1, where), there, share=len(families)))
+            cells.append(Cell(f"{name} {family}", labels, loads, Distribution(first, 1, where), there, share=len(families)))
     return taken.measured("compare", cells, [], "")
 
 
@@ -205,10 +206,10 @@ def depth(
     for system in systems:
         for generations in depths:
             place = Place(depth=generations)
-            own, scenario, name = taken.scenario(system, place)
+            own, scenario, name, loads = taken.scenario(system, place)
             _refuse_own(own, name, "its depth")
             labels = {"system": name, "depth": generations}
-            cells.append(Cell(f"{name} depth={generations}", labels, name, Distribution(_true(scenario), 1, where), (place,)))
+            cells.append(Cell(f"{name} depth={generations}", labels, loads, Distribution(_true(scenario), 1, where), (place,)))
     return taken.measured("depth", cells, [], "depth")
 
 
@@ -237,10 +238,10 @@ def width(
     for system in systems:
         for declared in widths:
             place = Place(keys=keys, declared=declared, owners=min(2, keys))
-            own, scenario, name = taken.scenario(system, place)
+            own, scenario, name, loads = taken.scenario(system, place)
             _refuse_own(own, name, "how many keys its act depends on")
             labels = {"system": name, "width": declared}
-            cells.append(Cell(f"{name} width={declared}", labels, name, Distribution(scenario.keys, 1, where), (place,)))
+            cells.append(Cell(f"{name} width={declared}", labels, loads, Distribution(scenario.keys, 1, where), (place,)))
     return taken.measured("width", cells, [f"an act depends on so many of {keys} shared keys"], "width")
 
 
@@ -250,38 +251,38 @@ class _Taken:
     def __init__(self, systems: Sequence[SystemLike | str], options: Options) -> None:
         if not systems or isinstance(systems, str):
             raise BadInput("name at least one system, in a list")
+        _refuse_twice(systems)
         self._options = options
         self._here: dict[str, Any] = {}
         self._sources: dict[str, str] = {}
-        self._loaded: dict[Any, tuple[str, SystemLike]] = {}
+        self._loaded: dict[Any, tuple[str, str, SystemLike]] = {}
 
-    def scenario(self, system: SystemLike | str, place: Place) -> tuple[bool, Scenario, str]:
-        """Whether a system brings its own scenario, that or the world of `place`, and its name."""
+    def scenario(self, system: SystemLike | str, place: Place) -> tuple[bool, Scenario, str, str]:
+        """Whether a system brings its own scenario, that or the world of `place`, what it is called, and how a worker loads it."""
         if system not in self._loaded:
             self._loaded[system] = self._load(system)
-        name, loaded = self._loaded[system]
+        name, loads, loaded = self._loaded[system]
         probe = Runner(loaded)
-        return not probe.takes_scenario, probe.scenario if not probe.takes_scenario else place.world(), name
+        return not probe.takes_scenario, place.world() if probe.takes_scenario else probe.scenario, name, loads
 
-    def _load(self, system: SystemLike | str) -> tuple[str, SystemLike]:
+    def _load(self, system: SystemLike | str) -> tuple[str, str, SystemLike]:
         loaded = load(system) if isinstance(system, str) else system
-        name = reference(loaded)
-        if name is None:
-            name = name_of(loaded)
+        name = system if isinstance(system, str) else name_of(loaded)
+        loads = reference(loaded)
+        if loads is None:
+            loads = f"{name} (here)"
             if self._options.workers > 1 or self._options.executor is not None:
                 raise BadInput(f"another process cannot load {name}: define it at the top of a module, or use one worker")
-            self._here[name] = loaded
+            self._here[loads] = loaded
         file = getattr(sys.modules.get(getattr(loaded, "__module__", "")), "__file__", None)
-        if ":" in name and file is not None:
+        if ":" in loads and file is not None:
             self._sources[name] = hashlib.sha256(Path(file).read_bytes()).hexdigest()[:16]
-        return name, loaded
+        return name, loads, loaded
 
     def measured(self, name: str, cells: list[Cell], about: Iterable[str], axis: str, forms: Iterable[float | None] = ()) -> Result:
         """Has the cells run, and says what they came to."""
         options = self._options
-        keys = [cell.key for cell in cells]
-        if len(set(keys)) < len(keys):
-            raise BadInput(f"{max(keys, key=keys.count)} is asked for twice: once is enough")
+        _refuse_twice([cell.key for cell in cells])
         begun = time.monotonic()
         with Store(options.store, Plan(name, options.seed, options.level, tuple(cells), self._sources)) as store:
             wanted = [cell.episodes(options.episodes) for cell in cells]
@@ -335,6 +336,12 @@ def _optional(scenario: Scenario, always: int | Sequence[str]) -> Dropped:
     else:
         kept = set(named(always, scenario, "always"))
     return tuple(pair for pair in pairs if pair[1] not in kept)
+
+
+def _refuse_twice(asked: Sequence[Any]) -> None:
+    twice = next((one for number, one in enumerate(asked) if one in asked[:number]), None)
+    if twice is not None:
+        raise BadInput(f"{twice if isinstance(twice, str) else name_of(twice)} is asked for twice: once is enough")
 
 
 def _refuse_grid(grid: Sequence[float], what: str, least: float, most: float) -> None:

@@ -31,6 +31,10 @@ _EMPTY_TRIES = 3
 """How often a system that decides by chance may fail to act without events before it is called one that never acts."""
 
 
+class NeverActs(CouldNotRun):
+    """The system does nothing, even without events: that is no failure of the harness, and trying again is of no use."""
+
+
 class Work(Struct, frozen=True):
     """Episodes `start` to `stop` of a cell.
 
@@ -74,7 +78,7 @@ def _episode(work: Work, stage: _Stage, number: int) -> Row:
     for _ in range(work.tries):
         try:
             return _run(work, stage, number)
-        except BadInput:
+        except (BadInput, NeverActs):
             raise
         except CouldNotRun as error:
             failed = str(error)
@@ -160,7 +164,10 @@ class _Stage:
             empty = run((), ())
             if empty.effects:
                 return _World(run, empty)
-        refuse_inaction(runner, empty)
+        try:
+            refuse_inaction(runner, empty)
+        except CouldNotRun as error:
+            raise NeverActs(str(error)) from error
         raise AssertionError("an episode without effects is refused")
 
     def close(self) -> None:

@@ -1,0 +1,189 @@
+"""The figures of "Fresh Memory, Stale Plans" as campaigns, on the built-in systems and on a team's own."""
+
+from __future__ import annotations
+
+import pytest
+
+from fencecheck.errors import BadInput
+from fencecheck.measure import Options, Result, compare, depth, omission, width
+from fencecheck.measure.experiments import closed_form
+from tests.measure.slow_systems import OwnWorld
+
+OPTIONAL = tuple(("deliver", key) for key in "bcd")
+
+
+def count(result: Result, system: str, name: str) -> tuple[int, int]:
+    (cell,) = (cell for cell in result.cells if cell.labels["system"] == system)
+    rate = cell.rate(name)
+    return rate.count, rate.episodes
+
+
+@pytest.fixture(scope="module")
+def table() -> Result:
+    return compare(["fresh-read", "central", "planfence"])
+
+
+class TestCompare:
+    """Table 2 of the paper: one requirement changes between planning and act, 3 families of 10 worlds."""
+
+    def test_who_reads_the_latest_record_only_acts_stale_each_time(self, table: Result) -> None:
+        assert count(table, "fresh-read", "completed") == (0, 30)
+        assert count(table, "fresh-read", "stale") == (30, 30)
+        assert count(table, "fresh-read", "recovered") == (0, 30)
+
+    @pytest.mark.parametrize("system", ["central", "planfence"])
+    def test_who_validates_provenance_completes_by_replanning(self, table: Result, system: str) -> None:
+        assert count(table, system, "completed") == (30, 30)
+        assert count(table, system, "stale") == (0, 30)
+        assert count(table, system, "recovered") == (30, 30)
+        assert count(table, system, "needless_replans") == (0, 30)
+
+    def test_none_of_30_is_at_most_a_tenth(self, table: Result) -> None:
+        (planfence,) = (cell for cell in table.cells if cell.labels["system"] == "planfence")
+        assert planfence.rate("stale").interval()[1] == pytest.approx(0.095, abs=0.0001)
+
+    def test_the_families_have_as_many_each(self, table: Result) -> None:
+        assert table.drawn == ("trip/7/requirement or order/42/requirement or release/9/requirement changes once, right after planning",)
+        assert [cell.episodes for cell in compare(["planfence"], options=Options(episodes=31)).cells] == [33]
+
+    def test_a_team_s_own_system_beside_them(self) -> None:
+        result = compare([OwnWorld, "planfence"], options=Options(episodes=6))
+        assert count(result, "OwnWorld", "stale") == (6, 6)
+        assert count(result, "planfence", "stale") == (0, 6)
+
+    @pytest.mark.parametrize(
+        ("arguments", "said"),
+        [
+            ({"systems": []}, "name at least one system, in a list"),
+            ({"systems": "planfence"}, "name at least one system, in a list"),
+            ({"systems": ["planfence", "planfence"]}, "planfence is asked for twice: once is enough"),
+            ({"systems": ["planfence"], "families": ["orders"]}, "there is no family 'orders': use delivery, booking, deployment"),
+            ({"systems": ["planfence"], "families": []}, "name at least one family: booking, delivery, deployment"),
+            ({"systems": ["planfence"], "worlds": 0}, "there is at least one world of each family, not 0"),
+            ({"systems": ["planfence"], "changing": ["a"]}, "changing names keys of one family: name that family alone too"),
+            (
+                {"systems": ["planfence"], "changing": ["order/42/windw"], "families": ["delivery"]},
+                "changing: no owner holds the key 'order/42/windw': did you mean order/42/window?",
+            ),
+        ],
+    )
+    def test_what_cannot_be_compared(self, arguments: dict[str, object], said: str) -> None:
+        with pytest.raises(BadInput, match=said):
+            compare(**arguments)  # type: ignore[arg-type]
+
+
+class TestOmission:
+    """Appendix C: four true dependencies, one always declared, the others each dropped with probability p."""
+
+    @pytest.mark.parametrize("seed", [1, 2, 3])
+    def test_the_published_scenario_follows_its_closed_form(self, seed: int) -> None:
+        result = omission("planfence", options=Options(episodes=700, seed=seed))
+        for cell in result.cells:
+            low, high = cell.rate("unsafe").interval(0.999, among=len(result.cells))
+            assert cell.expected == pytest.approx(3 * cell.labels["p"] / 4)
+            assert low <= cell.expected + 1e-12
+            assert cell.expected - 1e-12 <= high
+
+    def test_half_forgotten_is_beside_the_published_figure(self) -> None:
+        (cell,) = omission("planfence", grid=[0.5], options=Options(episodes=3_000)).cells
+        assert cell.expected == 0.375
+        assert cell.rate("unsafe").value == pytest.approx(0.374, abs=0.03)
+        assert cell.rate("unsafe") == cell.rate("omitted") == cell.rate("stale")
+
+    def test_nothing_forgotten_is_safe_and_all_forgotten_is_not(self) -> None:
+        none, every = omission("planfence", grid=[0, 1], options=Options(episodes=400)).cells
+        assert none.rate("unsafe").count == 0
+        assert 250 < every.rate("unsafe").count < 350
+
+    @pytest.mark.parametrize("changes", [1, 2, 3, 4])
+    def test_more_changes_by_the_same_road(self, changes: int) -> None:
+        (cell,) = omission("planfence", grid=[0.3], changes=changes, options=Options(episodes=1_500)).cells
+        low, high = cell.rate("unsafe").interval(0.999)
+        assert cell.expected is not None
+        assert low < cell.expected < high
+
+    def test_what_if_declarations_are_nine_tenths_complete(self) -> None:
+        """Of ten true dependencies none always declared, each forgotten once in ten times."""
+        result = omission("planfence", grid=[0.1], true=10, always=0, options=Options(episodes=2_000))
+        low, high = result.cells[0].rate("unsafe").interval(0.999)
+        assert low < 0.1 < high
+        assert result.cells[0].expected == pytest.approx(0.1)
+
+    def test_keys_that_change_can_be_chosen(self) -> None:
+        only = omission("planfence", grid=[1], changing=["order/42/requirement"], options=Options(episodes=50)).cells[0]
+        assert only.rate("unsafe").count == 0, "the one that is always declared"
+        assert only.expected == 0
+        unrelated = omission("planfence", grid=[1], true=2, keys=4, changing=["order/42/payment"], options=Options(episodes=50)).cells[0]
+        assert unrelated.rate("unsafe").count == 0
+
+    def test_which_are_always_declared_can_be_chosen(self) -> None:
+        kept = ["order/42/window", "order/42/contact", "order/42/payment"]
+        (cell,) = omission("planfence", grid=[1], always=kept, options=Options(episodes=200)).cells
+        assert cell.expected == 0.25
+
+    def test_a_system_of_its_own_world(self) -> None:
+        (cell,) = omission(OwnWorld, grid=[0.5], always=0, options=Options(episodes=20)).cells
+        assert cell.rate("stale").count == 20, "it has no fence, so all that is forgotten makes no difference"
+
+    @pytest.mark.parametrize(
+        ("arguments", "said"),
+        [
+            ({"grid": []}, "name at least one value for p"),
+            ({"grid": [0.5, 1.5]}, r"p lies between 0 and 1, and is not 1\.5"),
+            ({"grid": [0.5, 0.5]}, "planfence p=0.5 is asked for twice: once is enough"),
+            ({"always": 5}, "from 0 to 4 dependencies can always be declared, not 5"),
+            (
+                {"always": ["order/42/requirment"]},
+                "always: no owner holds the key 'order/42/requirment': did you mean order/42/requirement",
+            ),
+            ({"changes": 5}, "from 0 to 4 keys can change in an episode, not 5"),
+            ({"true": 5, "keys": 4}, "declared must be a whole number from 1 to 4, not 5"),
+        ],
+    )
+    def test_what_cannot_be_measured(self, arguments: dict[str, object], said: str) -> None:
+        with pytest.raises(BadInput, match=said):
+            omission("planfence", **arguments)  # type: ignore[arg-type]
+
+
+def test_the_closed_form_by_a_second_road() -> None:
+    """Every choice of the changed keys and of the dropped declarations, weighed."""
+    from itertools import combinations, product
+
+    keys, p = "abcd", 0.3
+    for changes in range(1, 5):
+        chosen = list(combinations(keys, changes))
+        unsafe = 0.0
+        for changed in chosen:
+            for dropped in product([False, True], repeat=3):
+                weight = 1.0
+                for is_dropped in dropped:
+                    weight *= p if is_dropped else 1 - p
+                gone = {key for key, is_dropped in zip("bcd", dropped, strict=True) if is_dropped}
+                unsafe += weight * bool(gone & set(changed)) / len(chosen)
+        assert closed_form(p, keys, changes, OPTIONAL) == pytest.approx(unsafe)
+
+
+class TestDepthAndWidth:
+    """Table 1 has parent chains of 1, 2, 4 and 8, and acts that depend on 1 of 8 shared keys to all of them."""
+
+    def test_one_generation_is_all_that_direct_parents_see(self) -> None:
+        result = depth(["direct-parents", "planfence"], depths=[1, 2, 4, 8, 64], options=Options(episodes=20))
+        stale = {(cell.labels["system"], cell.labels["depth"]): cell.rate("stale").count for cell in result.cells}
+        assert [stale["direct-parents", at] for at in (1, 2, 4, 8, 64)] == [0, 20, 20, 20, 20]
+        assert [stale["planfence", at] for at in (1, 2, 4, 8, 64)] == [0] * 5
+
+    def test_wider_acts_replan_more_often_and_ask_more(self) -> None:
+        result = width(["planfence"], options=Options(episodes=300))
+        recovered = [cell.rate("recovered").value for cell in result.cells]
+        assert [cell.labels["width"] for cell in result.cells] == list(range(1, 9))
+        for share, of in zip(recovered, range(1, 9), strict=True):
+            assert share == pytest.approx(of / 8, abs=0.12)
+        asked = [cell.mean("questions") for cell in result.cells]
+        assert asked == sorted(asked)
+        assert not any(cell.rate("needless_replans").count or cell.rate("stale").count for cell in result.cells)
+
+    def test_systems_with_a_world_of_their_own_are_refused(self) -> None:
+        with pytest.raises(BadInput, match="OwnWorld brings its own scenario: its depth cannot be chosen for it"):
+            depth([OwnWorld])
+        with pytest.raises(BadInput, match="OwnWorld brings its own scenario: how many keys its act depends on cannot be chosen for it"):
+            width([OwnWorld])

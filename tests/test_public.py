@@ -14,7 +14,15 @@ import pytest
 
 from fencecheck import Kit
 
-MODULES = ["fencecheck", "fencecheck.errors", "fencecheck.faults", "fencecheck.fence", "fencecheck.pytest", "fencecheck.strategies"]
+MODULES = [
+    "fencecheck",
+    "fencecheck.errors",
+    "fencecheck.faults",
+    "fencecheck.fence",
+    "fencecheck.measure",
+    "fencecheck.pytest",
+    "fencecheck.strategies",
+]
 MADE_BY_US = (Kit,)
 """Classes that nobody else makes."""
 

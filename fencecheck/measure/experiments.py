@@ -92,6 +92,7 @@ def omission(
     planning. Read so, p = 0.5 gives 3p/4 = 37.5%, beside the published 37.4%.
 
     Args:
+        system: a name as for `fencecheck check`, or an adapter class.
         grid: the probabilities p.
         true: how many keys the act depends on, of a generated world.
         always: how many of them are always declared, the first ones; or which.
@@ -100,6 +101,7 @@ def omission(
         changes: how many of them change in an episode.
         where: where the changes land.
         depth: generations between plan and facts, of a generated world.
+        options: how many episodes, and how they are carried out.
 
     Raises:
         BadInput, CouldNotRun: as `Runner`, or an argument cannot be.
@@ -150,10 +152,12 @@ def compare(
     """What becomes of an act when one requirement changes between planning and act, system by system (the paper's Table 2).
 
     Args:
+        systems: names as for `fencecheck check`, or adapter classes.
         families: those of the generated worlds, each with as many episodes.
         worlds: worlds of each family, with values of their own.
         changing: the keys that can change (the first one that the act depends on, which is the requirement of a generated world).
         where: where the change lands.
+        options: how many episodes, and how they are carried out.
 
     Raises:
         BadInput, CouldNotRun: as `Runner`, or an argument cannot be.
@@ -194,8 +198,10 @@ def depth(
     """How often acts are unsafe by the number of generations between a plan and the facts that it rests on.
 
     Args:
+        systems: names as for `fencecheck check`, or adapter classes.
         depths: generations, each a cell for each system; one of the keys that the act depends on changes.
         where: where the change lands.
+        options: how many episodes, and how they are carried out.
 
     Raises:
         BadInput, CouldNotRun: as `Runner`, or an argument cannot be.
@@ -224,9 +230,11 @@ def width(
     """What becomes of acts, and how often owners are asked, by how many of the shared keys an act depends on (the paper's Table 1 has 1 of 8).
 
     Args:
+        systems: names as for `fencecheck check`, or adapter classes.
         keys: keys of the world, one of which changes, each alike.
         widths: how many of them the act depends on, each a cell for each system (1 to `keys`).
         where: where the change lands.
+        options: how many episodes, and how they are carried out.
 
     Raises:
         BadInput, CouldNotRun: as `Runner`, or an argument cannot be.

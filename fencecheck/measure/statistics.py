@@ -31,7 +31,7 @@ class Rate:
     count: int
     episodes: int
 
-    def __init__(self, *_: object, **__: object) -> None:
+    def __init__(self, *args: object, **kwargs: object) -> None:
         raise TypeError("a rate is made from the episodes of a campaign, which are independent draws: call fencecheck.measure's functions")
 
     @property

@@ -6,8 +6,11 @@ With them what a team can add outside a fence, of the same paper: the expected v
 from __future__ import annotations
 
 from fencecheck.run.adapter import AgentSystem
+from fencecheck.systems.auditing import Auditing
+from fencecheck.systems.batched_all_keys import BatchedAllKeys
 from fencecheck.systems.central import Central
 from fencecheck.systems.direct_parents import DirectParents
+from fencecheck.systems.eager_sync import EagerSync
 from fencecheck.systems.file_hash import FileHash
 from fencecheck.systems.file_mtime import FileMtime
 from fencecheck.systems.file_naive import FileNaive
@@ -19,10 +22,13 @@ from fencecheck.systems.planfence import PlanFenceSystem
 ALL: dict[str, type[AgentSystem]] = {
     "planfence": PlanFenceSystem,
     "central": Central,
+    "eager-sync": EagerSync,
+    "batched-all-keys": BatchedAllKeys,
     "direct-parents": DirectParents,
     "fresh-read": FreshRead,
     "if-match": IfMatch,
     "idempotency-key": IdempotencyKey,
+    "auditing": Auditing,
 }
 """By the name that the command line uses: those that take any scenario."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fencecheck.model import Record
 from fencecheck.run.faults import PreconditionFailed
 from fencecheck.run.kit import Kit
-from fencecheck.systems.planner import TIMEOUT_S, Planner
+from fencecheck.systems.planner import Planner
 
 
 class IfMatch(Planner):
@@ -29,7 +29,7 @@ class IfMatch(Planner):
         try:
             self.send(plan)
         except PreconditionFailed:
-            self.send(self.plan({key: self.kit.read(key, timeout=TIMEOUT_S) for key in self.action.depends_on}))
+            self.send(self.plan(self.read(self.action.depends_on)))
 
     def send(self, plan: Record) -> None:
         """The act, on condition that the declared keys are as the plan has them."""

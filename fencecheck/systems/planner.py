@@ -5,7 +5,7 @@ What differs between them is what happens between the plan and the act.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from fencecheck.fence import Halt
@@ -33,8 +33,12 @@ class Planner(AgentSystem):
 
     def run(self) -> None:
         if self.saved is None:
-            self.saved = self.plan({key: self.kit.read(key, timeout=TIMEOUT_S) for key in self.action.depends_on})
+            self.saved = self.plan(self.read(self.action.depends_on))
         self.carry_out(self.saved)
+
+    def read(self, keys: Iterable[str]) -> dict[str, Record]:
+        """The current records of these keys, as their owners answer."""
+        return {key: self.kit.read(key, timeout=TIMEOUT_S) for key in keys}
 
     def carry_out(self, plan: Record) -> None:
         """What each system does between plan and act."""
@@ -57,7 +61,7 @@ class Planner(AgentSystem):
 
     def replan(self, task: str) -> None:
         """A `Replan` event: a new plan is saved; whoever carries out the old one still holds it."""
-        self.saved = self.plan({key: self.kit.read(key, timeout=TIMEOUT_S) for key in self.action.depends_on})
+        self.saved = self.plan(self.read(self.action.depends_on))
 
     def restart(self) -> None:
         """A `Restart` event: the saved plan and its inputs are durable; nothing else is held."""

@@ -186,6 +186,6 @@ def test_choices_are_those_of_the_library() -> None:
     assert LEVELS == JUDGED
     assert ENGINES == ("exhaust", "explore")
     assert (PROFILES, WORLDS) == (drawing.PROFILES, drawing.WORLDS)
-    assert set(EXPECTED) == set(ALL)
+    assert set(EXPECTED) < set(ALL)
     assert ASSUMPTIONS == ("honest-owners",)
     assert "older-head" in OUTAGE_HOWS

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fencecheck import __version__
+from fencecheck.cli_dependencies import dependencies
 from fencecheck.cli_measure import compare, measure
 from fencecheck.errors import BadInput, CouldNotRun, FencecheckError
 from fencecheck.report.streams import UNWRITTEN, echo, print_lines, progress, throw_away
@@ -442,3 +443,4 @@ def serve(system: str | None, keys: int | None, declared: int | None, depth: int
 
 main.add_command(measure)
 main.add_command(compare)
+main.add_command(dependencies)

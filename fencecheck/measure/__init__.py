@@ -6,9 +6,22 @@ matplotlib: `pip install 'fencecheck[measure]'`.
 
 from __future__ import annotations
 
+from fencecheck.measure.dependencies import Dependencies, dependencies
 from fencecheck.measure.distribution import Distribution
 from fencecheck.measure.experiments import Options, compare, depth, omission, width
 from fencecheck.measure.result import CellResult, Result
 from fencecheck.measure.statistics import Rate
 
-__all__ = ["CellResult", "Distribution", "Options", "Rate", "Result", "compare", "depth", "omission", "width"]
+__all__ = [
+    "CellResult",
+    "Dependencies",
+    "Distribution",
+    "Options",
+    "Rate",
+    "Result",
+    "compare",
+    "dependencies",
+    "depth",
+    "omission",
+    "width",
+]

@@ -27,9 +27,10 @@ from langsmith import tracing_context
 
 from fencecheck.errors import BadInput
 from fencecheck.fence import Halt
+from fencecheck.integrations.keys import KeysOf
 from fencecheck.integrations.langgraph_fence import FenceState, fence_node
 from fencecheck.integrations.langgraph_nodes import node_of, watch
-from fencecheck.integrations.langgraph_ports import EPISODE, Keys, NoAnswer, in_place, port
+from fencecheck.integrations.langgraph_ports import EPISODE, NoAnswer, in_place, port
 from fencecheck.model import Record
 from fencecheck.run.adapter import AgentSystem, has_own_store, name_of
 from fencecheck.run.faults import MALFORMED, Fault
@@ -67,7 +68,7 @@ class GraphSystem(AgentSystem):
     """
 
     halt_exceptions: ClassVar[tuple[type[BaseException], ...]] = (Halt, Fault, NoAnswer)
-    reads: ClassVar[Mapping[str, Keys]] = {}
+    reads: ClassVar[Mapping[str, KeysOf]] = {}
     tools_in_place: ClassVar[Sequence[BaseTool]] = ()
     plans: ClassVar[Mapping[str, str]] = {}
     agents: ClassVar[Mapping[str, str]] = {}
@@ -130,7 +131,7 @@ class GraphSystem(AgentSystem):
 
     # -- what it may use ---------------------------------------------------------------------------------------------
 
-    def port(self, tool: Any, *, reads: Keys | None = None, call: bool | None = None, **options: Any) -> Any:
+    def port(self, tool: Any, *, reads: KeysOf | None = None, call: bool | None = None, **options: Any) -> Any:
         """A LangChain tool, or a plain or async function, as a port: to be given to the graph in its place.
 
         One that is named as an action of the scenario acts, one that `reads` names reads; any other is called as ever, and is a point.

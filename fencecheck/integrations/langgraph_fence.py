@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from datetime import date
 from functools import partial
 from typing import Any, Literal, TypedDict
@@ -16,6 +15,7 @@ from langgraph.types import Command
 from fencecheck.errors import BadInput
 from fencecheck.fence import Halt, PlanFence, Reason
 from fencecheck.fence.aio import PlanFence as AsyncPlanFence
+from fencecheck.integrations.keys import Premise, Version, fetched
 from fencecheck.integrations.langgraph_ports import EPISODE
 
 
@@ -43,34 +43,11 @@ _NAMES = (str, int, float, date, UUID)
 """What a store may name a version by: a number, a tag, the time of the last change."""
 
 
-class _Id(str):
-    """A version's id together with the key that it is a version of: stores number the versions of each key for themselves."""
-
-    __slots__ = ("key", "own")
-
-    key: str
-    own: Any
-
-
 def _version(key: str, own: Any) -> Any:
     """The id as the fence knows it; what is none is left as it is, for the fence to refuse."""
     if not isinstance(own, _NAMES) or isinstance(own, bool) or own == "":
         return own
-    made = _Id(f"{key}@{own}")
-    made.key, made.own = key, own
-    return made
-
-
-@dataclass(frozen=True)
-class _Record:
-    """A version of a fact as the state names it, or the plan that was made from several."""
-
-    id: str
-    key: str | None = None
-    parents: tuple[str, ...] = ()
-    value: None = None
-    supersedes: None = None
-    removed: bool = False
+    return Version(key, own)
 
 
 class _Changed(Exception):
@@ -174,7 +151,7 @@ class _Fence:
     def called(self, state: Any, injected: Mapping[str, Any]) -> Any:
         """The plain node."""
         system = EPISODE.get()
-        fence = self._of(system, lambda: PlanFence(_fetched, self._asked, _replanned, self._mark, passthrough=(_Changed,)))
+        fence = self._of(system, lambda: PlanFence(fetched, self._asked, _replanned, self._mark, passthrough=(_Changed,)))
         try:
             fence.clear(*self._question(state, system))
         except (_Changed, Halt) as error:
@@ -200,14 +177,14 @@ class _Fence:
             self._made = system, make()
         return self._made[1]
 
-    def _question(self, state: Any, system: Any) -> tuple[_Record, tuple[str, ...]]:
+    def _question(self, state: Any, system: Any) -> tuple[Premise, tuple[str, ...]]:
         keys = tuple(self.depends_on(state) if callable(self.depends_on) else self.depends_on)
         if system is not None:
             system.halted = None
             if self.action is not None:
                 keys = system.still_declared(self.action, keys)
         made_from = _entry(state, self.versions) or {}
-        return _Record("the plan", parents=tuple(_version(key, own) for key, own in made_from.items())), keys
+        return Premise("the plan", parents=tuple(_version(key, own) for key, own in made_from.items())), keys
 
     def _asked(self, key: str) -> Any:
         return _version(key, self._head(key))
@@ -246,19 +223,15 @@ class _Fence:
         return Command(goto=self.halt, update={"fence": {"replans": 0, "halted": why}})
 
 
-def _fetched(version: Any) -> _Record:
-    return _Record(version, version.key)
+async def _fetched_later(version: Any) -> Premise:
+    return fetched(version)
 
 
-async def _fetched_later(version: Any) -> _Record:
-    return _fetched(version)
-
-
-def _replanned(plan: _Record, changed: Mapping[str, _Record]) -> _Record:
+def _replanned(plan: Premise, changed: Mapping[str, Premise]) -> Premise:
     raise _Changed(changed)
 
 
-async def _replanned_later(plan: _Record, changed: Mapping[str, _Record]) -> _Record:
+async def _replanned_later(plan: Premise, changed: Mapping[str, Premise]) -> Premise:
     raise _Changed(changed)
 
 

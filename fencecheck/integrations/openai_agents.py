@@ -20,7 +20,8 @@ from openai.types.responses import ResponseFunctionToolCall
 
 from fencecheck.errors import BadInput, FencecheckError
 from fencecheck.fence.values import Halt
-from fencecheck.integrations.tool_fence import KeysOf, ReadAgain, ToolFence
+from fencecheck.integrations.keys import KeysOf
+from fencecheck.integrations.tool_fence import ReadAgain, ToolFence
 from fencecheck.integrations.tool_ports import ApprovedToolSystem, Call, ToolPorts
 from fencecheck.run.faults import Fault
 

@@ -18,7 +18,8 @@ from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ModelRe
 from pydantic_ai.toolsets import AbstractToolset, FunctionToolset, ToolsetTool, WrapperToolset
 from pydantic_core import to_jsonable_python
 
-from fencecheck.integrations.tool_fence import ASK_AGAIN, Facts, KeysOf, ReadAgain, ToolFence
+from fencecheck.integrations.keys import KeysOf
+from fencecheck.integrations.tool_fence import ASK_AGAIN, Facts, ReadAgain, ToolFence
 from fencecheck.integrations.tool_ports import ApprovedToolSystem, Call, ToolPorts
 
 __all__ = ["Fence", "PydanticAISystem", "ToolsOnPorts"]

@@ -213,6 +213,58 @@ def test_a_tool_that_is_not_named_is_a_point_and_one_with_several_keys_reads_eac
     assert labels(run(Two)[0]) == ["point tool weather", f"read {ADDRESS}", "read note", "derive derived", "pause approval", "act ship"]
 
 
+def test_what_a_tool_with_several_keys_reads_is_what_is_current_when_it_is_called() -> None:
+    """Though its answer does not show each of them."""
+
+    class Two(Shop):
+        scenario = Scenario({"orders": [ADDRESS, "note"]}, [Action("ship", [ADDRESS, "note"])])
+        reads = {"get_order": ["note", ADDRESS]}
+
+        def setup(self, kit: Kit) -> None:
+            super().setup(kit)
+            self.store: dict[str, list[str]] = {}
+
+        def get_order(self, order: int) -> Any:
+            return {"value": self.store[ADDRESS][-1]}
+
+        def publish(self, key: str, value: str) -> Any:
+            self.store.setdefault(key, []).append(value)
+            return self.true_head(key)
+
+        def true_head(self, key: str) -> Any:
+            return len(self.store[key]) if key in self.store else None
+
+    history, _ = run(Two, Event(1, Update("note")))
+    assert sorted(history.records[history.effects[0].plan].parents) == ["note@2", f"{ADDRESS}@1"]
+    assert not codes(history)
+    assert codes(run(Two, Event(4, Update("note")))[0]) == ["stale-act"]
+
+
+def test_a_call_that_is_about_no_key_is_a_point() -> None:
+    class About(Shop):
+        reads = {"get_order": lambda args: None}
+
+    assert labels(run(About)[0])[0] == "point tool get_order"
+
+
+def test_an_agent_with_its_fence_can_be_kept_by_the_process() -> None:
+    """What the fence remembers of an episode says nothing about the next."""
+    now: list[Shop] = []
+
+    def head(key: str) -> Any:
+        return now[-1].kit.aio.head(key, via=lambda: now[-1].true_head(key))
+
+    kept = Fence(reads=Shop.reads, acts={"ship": [ADDRESS]}, head=head)
+
+    class Kept(Fenced):
+        def fence(self) -> Fence:
+            now.append(self)
+            return kept
+
+    assert run(Kept, Event(3, Update(ADDRESS)))[1].shipped == ["Osaka"]
+    assert run(Kept)[1].shipped == ["Tokyo"]
+
+
 class KitStore(PydanticAISystem):
     """Without a store of its own: the kit answers in place of the tools that read and act."""
 

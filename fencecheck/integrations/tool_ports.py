@@ -212,6 +212,7 @@ class ApprovedToolSystem(AgentSystem):
             a list of such keys; or a function of the arguments.
         acts: names of the tools that act, or tool to action where they differ; by default the actions of the scenario.
         owner_timeout_s: seconds that a reading tool waits for an owner that never answers; None if it waits for ever.
+        streamed: whether the agent is run as one whose answers are streamed.
         prompt: what the agent is asked, or a method, async or not, that returns it.
 
     The tools themselves are called where the system has a store of its own (`publish` and `true_head`); else the kit is the store, and answers
@@ -223,6 +224,7 @@ class ApprovedToolSystem(AgentSystem):
     reads: ClassVar[Mapping[str, KeysOf]] = {}
     acts: ClassVar[Mapping[str, str] | Iterable[str] | None] = None
     owner_timeout_s: ClassVar[float | None] = 5.0
+    streamed: ClassVar[bool] = False
     prompt: Any = ""
 
     def setup(self, kit: Kit) -> Any:

@@ -24,15 +24,17 @@ from pydantic_ai import (
 )
 from pydantic_ai.capabilities import HandleDeferredToolCalls
 from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
-from pydantic_ai.models.function import FunctionModel
+from pydantic_ai.models.function import DeltaToolCall, FunctionModel
 from pydantic_ai.models.test import TestModel
+from pydantic_ai.tools import ToolDefinition
+from pydantic_ai.toolsets import ExternalToolset
 from pydantic_core import to_jsonable_python
 
-from fencecheck import Action, Event, Interleaving, Kit, Outage, Scenario, ToolFault, Update, simulate
+from fencecheck import Action, Event, Interleaving, Kit, Outage, Restart, Scenario, ToolFault, Update, simulate
 from fencecheck.errors import BadInput
 from fencecheck.faults import Fault
 from fencecheck.fence import Halt
-from fencecheck.history import History, labelled
+from fencecheck.history import Act, History, labelled
 from fencecheck.integrations.pydantic_ai import Fence, PydanticAISystem
 from fencecheck.integrations.tool_fence import ASK_AGAIN
 from fencecheck.judge import judge
@@ -263,6 +265,69 @@ def test_an_agent_with_its_fence_can_be_kept_by_the_process() -> None:
 
     assert run(Kept, Event(3, Update(ADDRESS)))[1].shipped == ["Osaka"]
     assert run(Kept)[1].shipped == ["Tokyo"]
+
+
+def test_a_streamed_run_is_the_same() -> None:
+    async def stream(messages: list[ModelMessage], info: Any) -> Any:
+        for index, part in enumerate(Script()(messages, info).parts):
+            if isinstance(part, ToolCallPart):
+                yield {index: DeltaToolCall(part.tool_name, part.args_as_json_str(), tool_call_id=part.tool_call_id)}
+            elif isinstance(part, TextPart):
+                yield part.content
+
+    class Streamed(Fenced):
+        streamed = True
+
+        def build(self) -> Any:
+            agent = super().build()
+            agent.model = FunctionModel(stream_function=stream)
+            return agent
+
+    for events in ((), (Event(3, Update(ADDRESS)),), (Event(3, Restart("agent")),), (Event(3, Update(ADDRESS)), Event(7, Update(ADDRESS)))):
+        streamed, whole = run(Streamed, *events)[0], run(Fenced, *events)[0]
+        assert streamed.entries == whole.entries
+
+
+# -- external tools: called between two runs ---------------------------------------------------------------------------
+
+
+class External(Shop):
+    """`ship` is called by a service of the team's own, once the run has ended with a request for it."""
+
+    def build(self) -> Any:
+        schema = {"type": "object", "properties": {"to": {"type": "string"}}}
+        tools = ExternalToolset([ToolDefinition(name="ship", parameters_json_schema=schema)])
+        return Agent(FunctionModel(Script()), output_type=BOTH, tools=[self.get_order], toolsets=[tools])
+
+    async def carry_out(self, call: ToolCallPart) -> str:
+        return self.ship(**call.args_as_dict())
+
+
+def test_an_external_tool_is_a_port_where_it_is_called() -> None:
+    history, shop = run(External, Event(3, Update(ADDRESS)))
+    assert labels(history) == [f"read {ADDRESS}", "derive derived", "pause approval", "act ship"]
+    assert shop.shipped == ["Tokyo"]
+    assert history.records[history.effects[0].plan].parents == (f"{ADDRESS}@1",)
+    assert codes(history) == ["stale-act"]
+
+
+def test_an_external_tool_that_fails_can_be_told_to_the_model() -> None:
+    class Retries(External):
+        fault_exceptions = {Fault: ModelRetry}
+
+    history, shop = run(Retries, Event(3, ToolFault("ship")))
+    assert [act.outcome for act in history.entries if isinstance(act, Act)] == ["refused", "done"]
+    assert shop.shipped == ["Tokyo"]
+
+
+def test_an_external_tool_that_nobody_calls_or_that_is_called_past_the_ports_is_told() -> None:
+    def past(self: External, requests: DeferredToolRequests) -> DeferredToolResults:
+        return DeferredToolResults(calls={call.tool_call_id: self.ship(**call.args_as_dict()) for call in requests.calls})
+
+    with pytest.raises(BadInput, match=r"^Past: approve\(\) gave the result of a call of 'ship', past the ports: leave it to carry_out"):
+        run(type("Past", (External,), {"approve": past}))
+    with pytest.raises(BadInput, match=r"^Nobody has no carry_out\(\): the tool 'ship' is external: define carry_out\(self, call\)"):
+        run(type("Nobody", (External,), {"carry_out": PydanticAISystem.carry_out}))
 
 
 class KitStore(PydanticAISystem):

@@ -6,9 +6,10 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping
 from datetime import date
 from functools import partial
-from typing import Any, Literal, TypedDict
+from typing import Annotated, Any, Literal, TypedDict
 from uuid import UUID
 
+from langgraph.config import get_config
 from langgraph.graph import END
 from langgraph.types import Command
 
@@ -26,17 +27,33 @@ class Note(TypedDict, total=False):
         replans: how often it had the graph plan again since it last let an act out or halted.
         changed: the keys that had changed then.
         halted: why it halted, in one sentence; absent while it has not.
+        step: the step of the graph in which it noted that.
     """
 
     replans: int
     changed: list[str]
     halted: str
+    step: str
+
+
+def merged(old: Note, new: Note) -> Note:
+    """What the state says after `new`: that alone, or both where several fence nodes ran in one step, side by side."""
+    if "step" not in new or old.get("step") != new["step"]:
+        return new
+    both: Note = {**old, **new, "replans": max(old["replans"], new["replans"])}
+    changed = [*old.get("changed", ()), *new.get("changed", ())]
+    halted = [note["halted"] for note in (old, new) if "halted" in note]
+    if changed:
+        both["changed"] = list(dict.fromkeys(changed))
+    if halted:
+        both["halted"] = "; ".join(dict.fromkeys(halted))
+    return both
 
 
 class FenceState(TypedDict, total=False):
     """To be inherited by the state of a graph that has a fence node."""
 
-    fence: Note
+    fence: Annotated[Note, merged]
 
 
 _NAMES = (str, int, float, date, UUID)
@@ -77,6 +94,9 @@ def fence_node(
     restarted there sends a plan whose check is as old as the checkpoint. Where a fact has changed, the graph goes to the node `replan`, once;
     where it has changed again, or cannot be verified, to `halt`, and the state says why in `state["fence"]["halted"]`. Give the node no
     edges of its own: it goes to `then` when it has acted.
+
+    A node that is sent to by `Send` sees what it is sent, not the state: send it `fence` too, as the state has it (`state.get("fence", {})`), so
+    that replanning stays bounded. Sent without it, it does not replan but halts.
 
     Args:
         act: the node that acts, as it is: it takes the state, and the runtime or the config if it wants them. Async if it is.
@@ -180,7 +200,8 @@ class _Fence:
     def _question(self, state: Any, system: Any) -> tuple[Premise, tuple[str, ...]]:
         keys = tuple(self.depends_on(state) if callable(self.depends_on) else self.depends_on)
         if system is not None:
-            system.halted = None
+            if system.halted.get(self, _step())[0] != _step()[0]:
+                del system.halted[self]  # it is asked anew; in one step several of its tasks may run, of which one has halted
             if self.action is not None:
                 keys = system.still_declared(self.action, keys)
         made_from = _entry(state, self.versions) or {}
@@ -203,24 +224,47 @@ class _Fence:
 
     def _acted(self, answer: Any) -> Any:
         several = answer if isinstance(answer, list | tuple) else (answer,)
-        if any(isinstance(part, Command) for part in several):
-            return answer  # it says itself where to go
-        going = Command(goto=self.then, update={"fence": {"replans": 0}})
-        return [*(part for part in several if part is not None), going]
+        says_where = any(isinstance(part, Command) for part in several)
+        noted: Command[Any] = Command(goto=() if says_where else self.then, update={"fence": {"replans": 0, **_noted()}})
+        return [*(part for part in several if part is not None), noted]
 
     def _not_now(self, state: Any, error: _Changed | Halt, system: Any) -> Any:
-        replans = (_entry(state, "fence") or {}).get("replans", 0)
+        note = _entry(state, "fence")
+        replans, bounded = (note or {}).get("replans", 0), note is not None or not _sent()
         if isinstance(error, Halt):
             why = str(error)
-        elif self.replan is not None and not replans:
-            return Command(goto=self.replan, update={"fence": {"replans": replans + 1, "changed": error.keys}})
+        elif self.replan is not None and not replans and bounded:
+            return Command(goto=self.replan, update={"fence": {"replans": replans + 1, "changed": error.keys, **_noted()}})
         elif replans:
             why = str(Halt(Reason.CHANGED_AGAIN, error.keys[0]))
         else:
             why = f"changed: {', '.join(error.keys)} changed since the plan was made"
+            if not bounded and self.replan is not None:
+                why += "; it was sent here without the state's entry 'fence', and so is not planned again"
         if system is not None:
-            system.halted = why
-        return Command(goto=self.halt, update={"fence": {"replans": 0, "halted": why}})
+            before = system.halted.get(self)
+            system.halted[self] = (_step()[0], why if before is None else f"{before[1]}; {why}")
+        return Command(goto=self.halt, update={"fence": {"replans": 0, "halted": why, **_noted()}})
+
+
+def _step() -> tuple[str, str]:
+    """The step of the graph that runs, by a text that no other step of the conversation has, and how the node was reached in it."""
+    try:
+        metadata = get_config().get("metadata") or {}
+    except RuntimeError:  # it is called by itself, outside of a graph
+        return "", ""
+    outer = str(metadata.get("langgraph_checkpoint_ns") or "").rpartition("|")[0]
+    return f"{outer}#{metadata.get('langgraph_step')}", str((metadata.get("langgraph_path") or ("",))[0])
+
+
+def _noted() -> Note:
+    step = _step()[0]
+    return {"step": step} if step else {}
+
+
+def _sent() -> bool:
+    """Whether the node was sent to by `Send`, and so does not see the state."""
+    return _step()[1] == "__pregel_push"
 
 
 async def _fetched_later(version: Any) -> Premise:

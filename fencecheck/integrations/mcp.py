@@ -159,7 +159,8 @@ class _Refused(Exception):
 class Session:
     """A client whose calls are points. Give it to the agent in place of its client: one for each episode, made in `setup`.
 
-    It has `call_tool` and `read_resource`; all else is the client's own, and no point.
+    It has `call_tool` and `read_resource`, can be entered as the client, and its `session` is on the ports too; all else is the client's own, and
+    no point.
 
     Args:
         client: the client that reaches the server.
@@ -201,13 +202,28 @@ class Session:
 
     def heads(self) -> Session:
         """The same session for what validates: whatever it reads is asked of the owner as the current version, not as something to plan from."""
-        session = object.__new__(Session)
-        session.__dict__.update(self.__dict__)
-        session._reads_as = "head"
-        return session
+        return self._like(_reads_as="head")
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._client, name)
+
+    async def __aenter__(self) -> Session:
+        """Connects the client, for an agent that does so itself, and again after a break: give it a new session around a new client."""
+        await self._client.__aenter__()
+        return self
+
+    async def __aexit__(self, *raised: Any) -> Any:
+        return await self._client.__aexit__(*raised)
+
+    @property
+    def session(self) -> Session:
+        """The session inside a `Client`, on the ports as the client is."""
+        return self._like(_client=self._client.session if isinstance(self._client, Client) else self._client)
+
+    def _like(self, **other: Any) -> Session:
+        session = object.__new__(Session)
+        session.__dict__.update(self.__dict__, **other)
+        return session
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any] | None = None, read_timeout_seconds: float | None = None, *args: Any, **options: Any
@@ -321,8 +337,14 @@ class Session:
                 yield entry
 
     def _is_action(self, tool: str) -> bool:
-        action = self._actions.get(tool, tool)
-        return self._kit.scenario.action(action) is not None or tool not in self._tools.additive
+        if self._kit.scenario.action(self._actions.get(tool, tool)) is not None:
+            return True
+        if tool not in self._tools.kinds:
+            raise BadInput(
+                f"the agent calls the MCP tool {tool!r}, which was not listed when Tools.of() asked: ask again once the server's list has "
+                f"changed, or say what it does, as Tools({{{tool!r}: 'read', ...}})"
+            )
+        return tool not in self._tools.additive
 
     def _key_read(self, tool: str, sent: Mapping[str, Any]) -> str | None:
         keys = self._kit.scenario.keys

@@ -116,7 +116,6 @@ def fence_node(
         TypeError: `act` is a plain function and `head` an async one.
     """
     fence = _Fence(act, head, depends_on, versions, (replan, then, halt), action, timeout_s, validated)
-    extra = list(inspect.signature(act).parameters.values())[1:]
     if inspect.iscoroutinefunction(act) or inspect.iscoroutinefunction(getattr(act, "__call__", None)):  # noqa: B004
 
         async def awaited(state: Any, **injected: Any) -> Any:
@@ -131,12 +130,17 @@ def fence_node(
             return fence.called(state, injected)
 
         made = called
-    # LangGraph reads what to inject from the signature, and where the node can go from what it returns
-    parameters = [inspect.Parameter("state", inspect.Parameter.POSITIONAL_OR_KEYWORD), *extra]
-    made.__signature__ = inspect.Signature([parameters[0], *(p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in extra)])
-    made.__annotations__ = {"return": Command[Literal[fence.ways]]}  # type: ignore[name-defined]
-    made.__name__ = made.__qualname__ = getattr(act, "__name__", "act")
-    return made  # type: ignore[no-any-return]
+    return _like(made, act, fence.ways)
+
+
+def _like(node: Any, act: Callable[..., Any], ways: tuple[str, ...]) -> Callable[..., Any]:
+    """The node with what LangGraph reads of it: from the signature what to inject, and where the node can go from what it returns."""
+    state = inspect.Parameter("state", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    extra = list(inspect.signature(act).parameters.values())[1:]
+    node.__signature__ = inspect.Signature([state, *(p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in extra)])
+    node.__annotations__ = {"return": Command[Literal[ways]]}  # type: ignore[valid-type]
+    node.__name__ = node.__qualname__ = getattr(act, "__name__", "act")
+    return node  # type: ignore[no-any-return]
 
 
 class _Fence:

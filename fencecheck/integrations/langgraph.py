@@ -80,6 +80,7 @@ class GraphSystem(AgentSystem):
     thread_id: ClassVar[str] = "fencecheck"
     owner_timeout_s: ClassVar[float] = 5.0
     ported: frozenset[str] = frozenset()
+    unported: frozenset[str] = frozenset()
     opened: Any = None
     held: list[Any] = []
 
@@ -339,7 +340,8 @@ class GraphSystem(AgentSystem):
         in_turn = self.runtime == "sync" and isinstance(graph, CompiledStateGraph)
         config: dict[str, Any] = {"max_concurrency": 1} if in_turn else {}
         config |= own | {"configurable": {"thread_id": self.thread_id} | own.get("configurable", {})}
-        if self.node_points or self.plans:
+        self.unported = self.acting - ported
+        if self.node_points or self.plans or self.unported:
             config["callbacks"] = [*own.get("callbacks", ()), watch(self)]
         return graph, config
 

@@ -117,6 +117,31 @@ def test_a_prebuilt_agent_with_ported_tools(runtime: str, base: type[GraphSystem
     assert found(checked(system, "update", "restart")) == STALE
 
 
+@pytest.mark.parametrize("runtime", ["sync", "asyncio"])
+def test_a_tool_that_acts_past_the_ports_is_told_though_others_are_ports(runtime: str) -> None:
+    @tool
+    def notify(address: str) -> str:
+        """Tells the customer."""
+        return "told"
+
+    class Forgets(React):
+        scenario = Scenario(Shop.scenario.owners, [*Shop.scenario.actions, Action("notify", [ADDRESS])], Shop.scenario.values)
+
+        def graph(self) -> Any:
+            model = Model()
+            tools = [*self.ports(shop.get_address, shop.ship), notify]
+            return create_react_agent(model, tools, pre_model_hook=self.tells)
+
+        def tells(self, state: Any) -> Any:
+            return notify.invoke({"address": "any"}) and {}
+
+    with (
+        Runner(of(Forgets, runtime=runtime)) as runner,
+        pytest.raises(BadInput, match="Forgets: the graph calls the tool 'notify'"),
+    ):
+        runner.run()
+
+
 # -- Send -------------------------------------------------------------------------------------------------------------
 
 

@@ -15,6 +15,7 @@ import sqlite3
 import tempfile
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -27,9 +28,10 @@ from langsmith import tracing_context
 
 from fencecheck.errors import BadInput
 from fencecheck.fence import Halt
+from fencecheck.integrations.keys import KeysOf
 from fencecheck.integrations.langgraph_fence import FenceState, fence_node
 from fencecheck.integrations.langgraph_nodes import node_of, watch
-from fencecheck.integrations.langgraph_ports import EPISODE, Keys, NoAnswer, in_place, port
+from fencecheck.integrations.langgraph_ports import EPISODE, NoAnswer, in_place, port
 from fencecheck.model import Record
 from fencecheck.run.adapter import AgentSystem, has_own_store, name_of
 from fencecheck.run.faults import MALFORMED, Fault
@@ -67,7 +69,7 @@ class GraphSystem(AgentSystem):
     """
 
     halt_exceptions: ClassVar[tuple[type[BaseException], ...]] = (Halt, Fault, NoAnswer)
-    reads: ClassVar[Mapping[str, Keys]] = {}
+    reads: ClassVar[Mapping[str, KeysOf]] = {}
     tools_in_place: ClassVar[Sequence[BaseTool]] = ()
     plans: ClassVar[Mapping[str, str]] = {}
     agents: ClassVar[Mapping[str, str]] = {}
@@ -78,6 +80,7 @@ class GraphSystem(AgentSystem):
     thread_id: ClassVar[str] = "fencecheck"
     owner_timeout_s: ClassVar[float] = 5.0
     ported: frozenset[str] = frozenset()
+    unported: frozenset[str] = frozenset()
     opened: Any = None
     held: list[Any] = []
 
@@ -130,7 +133,7 @@ class GraphSystem(AgentSystem):
 
     # -- what it may use ---------------------------------------------------------------------------------------------
 
-    def port(self, tool: Any, *, reads: Keys | None = None, call: bool | None = None, **options: Any) -> Any:
+    def port(self, tool: Any, *, reads: KeysOf | None = None, call: bool | None = None, **options: Any) -> Any:
         """A LangChain tool, or a plain or async function, as a port: to be given to the graph in its place.
 
         One that is named as an action of the scenario acts, one that `reads` names reads; any other is called as ever, and is a point.
@@ -190,8 +193,12 @@ class GraphSystem(AgentSystem):
     def open(self) -> Any:
         """Opens the checkpoint file and makes ports of `tools_in_place`, once for each worker."""
         self.held = []
-        for tool in self.tools_in_place:
-            self.held.append(in_place(self, tool))
+        try:
+            for tool in self.tools_in_place:
+                self.held.append(in_place(self, tool))
+        except BaseException:  # what does not open is not shut down
+            self._put_back()
+            raise
         if self.saver == "sqlite" and self.runtime == "asyncio-native":
             return self._open_native()
         if self.saver == "sqlite":
@@ -209,8 +216,7 @@ class GraphSystem(AgentSystem):
 
     def shutdown(self) -> Any:
         """Closes the file, and gives the tools back as they were."""
-        for put_back in self.held:
-            put_back()
+        self._put_back()
         if self.opened is None:
             return None
         if self.runtime == "asyncio-native":
@@ -218,6 +224,10 @@ class GraphSystem(AgentSystem):
         self.opened.conn.close()
         self.folder.cleanup()
         return None
+
+    def _put_back(self) -> None:
+        for put_back in self.held:
+            put_back()
 
     async def _shutdown_native(self) -> None:
         await self._opening.__aexit__(None, None, None)
@@ -228,9 +238,9 @@ class GraphSystem(AgentSystem):
         super().setup(kit)
         self.own_store = has_own_store(self)
         self.acting = frozenset(action.name for action in kit.scenario.actions)
-        self.halted: str | None = None  # why the last fence halted
+        self.halted: dict[Any, tuple[str, str]] = {}  # fence to the step in which it halted, and why
         self.plan: Record | None = None  # the last that was written
-        self._begun = False
+        self._begun, self._own_saver = False, False
         self._asked: tuple[Any, ...] | None = None  # what a person was asked, who remembers it over a restart
         self._saver = InMemorySaver() if self.saver == "memory" else self.worker.opened
         if self._saver is None:
@@ -247,7 +257,7 @@ class GraphSystem(AgentSystem):
 
     def restart(self) -> Any:
         """The process dies: the graph is built anew, and goes on from the checkpoint where that is durable."""
-        self.halted = None
+        self.halted = {}
         if self.durable:
             return None
         self._asked, self._begun = None, False
@@ -324,12 +334,14 @@ class GraphSystem(AgentSystem):
                 )
         if getattr(graph, "checkpointer", None) in (None, False):
             graph = graph.copy(update={"checkpointer": self.checkpointer()})
+        self._own_saver = graph.checkpointer is not self._saver
         own = self.config()
         # an @entrypoint waits in one thread for its tasks in others
         in_turn = self.runtime == "sync" and isinstance(graph, CompiledStateGraph)
         config: dict[str, Any] = {"max_concurrency": 1} if in_turn else {}
         config |= own | {"configurable": {"thread_id": self.thread_id} | own.get("configurable", {})}
-        if self.node_points or self.plans:
+        self.unported = self.acting - ported
+        if self.node_points or self.plans or self.unported:
             config["callbacks"] = [*own.get("callbacks", ()), watch(self)]
         return graph, config
 
@@ -337,6 +349,11 @@ class GraphSystem(AgentSystem):
         """What is asked of the graph and of the person, in order; the sync and the async run carry it out."""
         given: Any = None
         if not self._begun:
+            if self._own_saver and (yield "state", None).created_at is not None:
+                raise BadInput(
+                    f"{name_of(self)}: the checkpointer of the graph still holds an earlier episode: compile the graph with "
+                    "self.checkpointer() or without one, or empty yours in teardown()"
+                )
             self._begun, given = True, self.start()
         elif self._asked is None:
             snapshot = yield "state", None
@@ -350,7 +367,7 @@ class GraphSystem(AgentSystem):
                 snapshot = yield "state", None
                 if not snapshot.next:
                     if self.halted:
-                        self.kit.halted(self.halted)
+                        self.kit.halted("; ".join(why for _, why in self.halted.values()))
                     return
                 self._asked = tuple(snapshot.tasks)
             given = yield from self._wait(self._asked)
@@ -372,6 +389,11 @@ class GraphSystem(AgentSystem):
             answers.append(answer if isinstance(answer, Command) else Command(resume=answer))
         if len(answers) == 1:
             return answers[0]
+        if any(replace(answer, resume=None) != Command() for answer in answers):
+            raise BadInput(
+                f"{name_of(self)}: resume() returned a Command with more than resume= where {len(answers)} waits are answered at once, "
+                "which LangGraph takes as one: return the value that resumes"
+            )
         return Command(resume={interrupt.id: answer.resume for (_, interrupt), answer in zip(questions, answers, strict=True)})
 
     def still_declared(self, action: str, keys: tuple[str, ...]) -> tuple[str, ...]:

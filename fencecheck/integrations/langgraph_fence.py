@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from datetime import date
 from functools import partial
-from typing import Any, Literal, TypedDict
+from typing import Annotated, Any, Literal, TypedDict
 from uuid import UUID
 
+from langgraph.config import get_config
 from langgraph.graph import END
 from langgraph.types import Command
 
 from fencecheck.errors import BadInput
 from fencecheck.fence import Halt, PlanFence, Reason
 from fencecheck.fence.aio import PlanFence as AsyncPlanFence
+from fencecheck.integrations.keys import Premise, Version, fetched
 from fencecheck.integrations.langgraph_ports import EPISODE
 
 
@@ -26,51 +27,44 @@ class Note(TypedDict, total=False):
         replans: how often it had the graph plan again since it last let an act out or halted.
         changed: the keys that had changed then.
         halted: why it halted, in one sentence; absent while it has not.
+        step: the step of the graph in which it noted that.
     """
 
     replans: int
     changed: list[str]
     halted: str
+    step: str
+
+
+def merged(old: Note, new: Note) -> Note:
+    """What the state says after `new`: that alone, or both where several fence nodes ran in one step, side by side."""
+    if "step" not in new or old.get("step") != new["step"]:
+        return new
+    both: Note = {**old, **new, "replans": max(old["replans"], new["replans"])}
+    changed = [*old.get("changed", ()), *new.get("changed", ())]
+    halted = [note["halted"] for note in (old, new) if "halted" in note]
+    if changed:
+        both["changed"] = list(dict.fromkeys(changed))
+    if halted:
+        both["halted"] = "; ".join(dict.fromkeys(halted))
+    return both
 
 
 class FenceState(TypedDict, total=False):
     """To be inherited by the state of a graph that has a fence node."""
 
-    fence: Note
+    fence: Annotated[Note, merged]
 
 
 _NAMES = (str, int, float, date, UUID)
 """What a store may name a version by: a number, a tag, the time of the last change."""
 
 
-class _Id(str):
-    """A version's id together with the key that it is a version of: stores number the versions of each key for themselves."""
-
-    __slots__ = ("key", "own")
-
-    key: str
-    own: Any
-
-
 def _version(key: str, own: Any) -> Any:
     """The id as the fence knows it; what is none is left as it is, for the fence to refuse."""
     if not isinstance(own, _NAMES) or isinstance(own, bool) or own == "":
         return own
-    made = _Id(f"{key}@{own}")
-    made.key, made.own = key, own
-    return made
-
-
-@dataclass(frozen=True)
-class _Record:
-    """A version of a fact as the state names it, or the plan that was made from several."""
-
-    id: str
-    key: str | None = None
-    parents: tuple[str, ...] = ()
-    value: None = None
-    supersedes: None = None
-    removed: bool = False
+    return Version(key, own)
 
 
 class _Changed(Exception):
@@ -101,6 +95,9 @@ def fence_node(
     where it has changed again, or cannot be verified, to `halt`, and the state says why in `state["fence"]["halted"]`. Give the node no
     edges of its own: it goes to `then` when it has acted.
 
+    A node that is sent to by `Send` sees what it is sent, not the state: send it `fence` too, as the state has it (`state.get("fence", {})`), so
+    that replanning stays bounded. Sent without it, it does not replan but halts.
+
     Args:
         act: the node that acts, as it is: it takes the state, and the runtime or the config if it wants them. Async if it is.
         head: key to the id of the version that the key's owner says is current; async where `act` is.
@@ -119,7 +116,6 @@ def fence_node(
         TypeError: `act` is a plain function and `head` an async one.
     """
     fence = _Fence(act, head, depends_on, versions, (replan, then, halt), action, timeout_s, validated)
-    extra = list(inspect.signature(act).parameters.values())[1:]
     if inspect.iscoroutinefunction(act) or inspect.iscoroutinefunction(getattr(act, "__call__", None)):  # noqa: B004
 
         async def awaited(state: Any, **injected: Any) -> Any:
@@ -134,12 +130,17 @@ def fence_node(
             return fence.called(state, injected)
 
         made = called
-    # LangGraph reads what to inject from the signature, and where the node can go from what it returns
-    parameters = [inspect.Parameter("state", inspect.Parameter.POSITIONAL_OR_KEYWORD), *extra]
-    made.__signature__ = inspect.Signature([parameters[0], *(p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in extra)])
-    made.__annotations__ = {"return": Command[Literal[fence.ways]]}  # type: ignore[name-defined]
-    made.__name__ = made.__qualname__ = getattr(act, "__name__", "act")
-    return made  # type: ignore[no-any-return]
+    return _like(made, act, fence.ways)
+
+
+def _like(node: Any, act: Callable[..., Any], ways: tuple[str, ...]) -> Callable[..., Any]:
+    """The node with what LangGraph reads of it: from the signature what to inject, and where the node can go from what it returns."""
+    state = inspect.Parameter("state", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    extra = list(inspect.signature(act).parameters.values())[1:]
+    node.__signature__ = inspect.Signature([state, *(p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in extra)])
+    node.__annotations__ = {"return": Command[Literal[ways]]}  # type: ignore[valid-type]
+    node.__name__ = node.__qualname__ = getattr(act, "__name__", "act")
+    return node  # type: ignore[no-any-return]
 
 
 class _Fence:
@@ -174,7 +175,7 @@ class _Fence:
     def called(self, state: Any, injected: Mapping[str, Any]) -> Any:
         """The plain node."""
         system = EPISODE.get()
-        fence = self._of(system, lambda: PlanFence(_fetched, self._asked, _replanned, self._mark, passthrough=(_Changed,)))
+        fence = self._of(system, lambda: PlanFence(fetched, self._asked, _replanned, self._mark, passthrough=(_Changed,)))
         try:
             fence.clear(*self._question(state, system))
         except (_Changed, Halt) as error:
@@ -200,14 +201,15 @@ class _Fence:
             self._made = system, make()
         return self._made[1]
 
-    def _question(self, state: Any, system: Any) -> tuple[_Record, tuple[str, ...]]:
+    def _question(self, state: Any, system: Any) -> tuple[Premise, tuple[str, ...]]:
         keys = tuple(self.depends_on(state) if callable(self.depends_on) else self.depends_on)
         if system is not None:
-            system.halted = None
+            if system.halted.get(self, _step())[0] != _step()[0]:
+                del system.halted[self]  # it is asked anew; in one step several of its tasks may run, of which one has halted
             if self.action is not None:
                 keys = system.still_declared(self.action, keys)
         made_from = _entry(state, self.versions) or {}
-        return _Record("the plan", parents=tuple(_version(key, own) for key, own in made_from.items())), keys
+        return Premise("the plan", parents=tuple(_version(key, own) for key, own in made_from.items())), keys
 
     def _asked(self, key: str) -> Any:
         return _version(key, self._head(key))
@@ -226,39 +228,58 @@ class _Fence:
 
     def _acted(self, answer: Any) -> Any:
         several = answer if isinstance(answer, list | tuple) else (answer,)
-        if any(isinstance(part, Command) for part in several):
-            return answer  # it says itself where to go
-        going = Command(goto=self.then, update={"fence": {"replans": 0}})
-        return [*(part for part in several if part is not None), going]
+        says_where = any(isinstance(part, Command) for part in several)
+        noted: Command[Any] = Command(goto=() if says_where else self.then, update={"fence": {"replans": 0, **_noted()}})
+        return [*(part for part in several if part is not None), noted]
 
     def _not_now(self, state: Any, error: _Changed | Halt, system: Any) -> Any:
-        replans = (_entry(state, "fence") or {}).get("replans", 0)
+        note = _entry(state, "fence")
+        replans, bounded = (note or {}).get("replans", 0), note is not None or not _sent()
         if isinstance(error, Halt):
             why = str(error)
-        elif self.replan is not None and not replans:
-            return Command(goto=self.replan, update={"fence": {"replans": replans + 1, "changed": error.keys}})
+        elif self.replan is not None and not replans and bounded:
+            return Command(goto=self.replan, update={"fence": {"replans": replans + 1, "changed": error.keys, **_noted()}})
         elif replans:
             why = str(Halt(Reason.CHANGED_AGAIN, error.keys[0]))
         else:
             why = f"changed: {', '.join(error.keys)} changed since the plan was made"
+            if not bounded and self.replan is not None:
+                why += "; it was sent here without the state's entry 'fence', and so is not planned again"
         if system is not None:
-            system.halted = why
-        return Command(goto=self.halt, update={"fence": {"replans": 0, "halted": why}})
+            before = system.halted.get(self)
+            system.halted[self] = (_step()[0], why if before is None else f"{before[1]}; {why}")
+        return Command(goto=self.halt, update={"fence": {"replans": 0, "halted": why, **_noted()}})
 
 
-def _fetched(version: Any) -> _Record:
-    return _Record(version, version.key)
+def _step() -> tuple[str, str]:
+    """The step of the graph that runs, by a text that no other step of the conversation has, and how the node was reached in it."""
+    try:
+        metadata = get_config().get("metadata") or {}
+    except RuntimeError:  # it is called by itself, outside of a graph
+        return "", ""
+    outer = str(metadata.get("langgraph_checkpoint_ns") or "").rpartition("|")[0]
+    return f"{outer}#{metadata.get('langgraph_step')}", str((metadata.get("langgraph_path") or ("",))[0])
 
 
-async def _fetched_later(version: Any) -> _Record:
-    return _fetched(version)
+def _noted() -> Note:
+    step = _step()[0]
+    return {"step": step} if step else {}
 
 
-def _replanned(plan: _Record, changed: Mapping[str, _Record]) -> _Record:
+def _sent() -> bool:
+    """Whether the node was sent to by `Send`, and so does not see the state."""
+    return _step()[1] == "__pregel_push"
+
+
+async def _fetched_later(version: Any) -> Premise:
+    return fetched(version)
+
+
+def _replanned(plan: Premise, changed: Mapping[str, Premise]) -> Premise:
     raise _Changed(changed)
 
 
-async def _replanned_later(plan: _Record, changed: Mapping[str, _Record]) -> _Record:
+async def _replanned_later(plan: Premise, changed: Mapping[str, Premise]) -> Premise:
     raise _Changed(changed)
 
 

@@ -47,6 +47,17 @@ class _Nodes:
         """The node that this run was, or None."""
         return self.open.pop(run_id, ("", None))[1]
 
+    def called(self, serialized: Any, name: Any) -> None:
+        """Refuses a tool of the graph that is to read or act and is no port: it would do so unseen."""
+        tool = name or (serialized or {}).get("name")
+        if tool in self.system.unported:
+            raise self.system.kit._refuse(
+                BadInput(
+                    f"{name_of(self.system)}: the graph calls the tool {tool!r}, which is no port, so that what it does goes unseen: "
+                    f"give the graph self.port({tool}) in its place, or name it in tools_in_place"
+                )
+            )
+
     def planned(self, node: str, outputs: Any) -> tuple[Any, list[Any]] | None:
         """The plan that a node that plans has made, with its parents, or None."""
         entry = self.system.plans.get(node)
@@ -82,6 +93,9 @@ class _Plain(_Nodes, BaseCallbackHandler):
     def on_chain_error(self, error: BaseException, *, run_id: UUID, **more: Any) -> None:
         self.ends(run_id)
 
+    def on_tool_start(self, serialized: Any, input_str: str, *, name: Any = None, **more: Any) -> None:
+        self.called(serialized, name)
+
     def point(self, node: str, label: str) -> None:
         if self.system.node_points:
             with self.system.as_agent(node):
@@ -115,6 +129,9 @@ class _Awaited(_Nodes, AsyncCallbackHandler):
 
     async def on_chain_error(self, error: BaseException, *, run_id: UUID, **more: Any) -> None:
         self.ends(run_id)
+
+    async def on_tool_start(self, serialized: Any, input_str: str, *, name: Any = None, **more: Any) -> None:
+        self.called(serialized, name)
 
     async def point(self, node: str, label: str) -> None:
         if not self.system.node_points:

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from langchain_core.tools import BaseTool, StructuredTool
 
-from fencecheck.errors import BadInput
+from fencecheck.errors import BadInput, FencecheckError
+from fencecheck.integrations.asking import Asked, kept, read_all, read_all_later
+from fencecheck.integrations.keys import KeysOf, keys_of
 from fencecheck.run.adapter import name_of
 from fencecheck.run.faults import MALFORMED
 
@@ -24,9 +26,6 @@ if TYPE_CHECKING:
 EPISODE: ContextVar[GraphSystem | None] = ContextVar("fencecheck_graph_episode", default=None)
 """The adapter whose episode runs, or None: in production there is never one."""
 
-Keys = str | Iterable[str] | Callable[[Mapping[str, Any]], Any]
-"""What a tool reads: a key, in which `{name}` stands for the argument of that name, several of them, or a function of the arguments."""
-
 
 class NoAnswer(LookupError):
     """The fact that a tool was to read was removed, or its owner answered with garbage."""
@@ -35,7 +34,7 @@ class NoAnswer(LookupError):
 class Port:
     """One tool or function on the kit: what it is called, and what of the world it meets."""
 
-    def __init__(self, name: str, reads: Keys | None, call: bool | None, options: Mapping[str, Any], artifact: bool = False) -> None:
+    def __init__(self, name: str, reads: KeysOf | None, call: bool | None, options: Mapping[str, Any], artifact: bool = False) -> None:
         self.name, self._reads, self._call, self._options, self._artifact = name, reads, call, options, artifact
 
     def __call__(self, args: Mapping[str, Any], given: Callable[[], Any]) -> Any:
@@ -43,16 +42,16 @@ class Port:
         system = EPISODE.get()
         if system is None:
             return given()
-        with system.as_agent():
+        kit, via = system.kit, self._via(system, given)
+        with kept(kit), system.as_agent():
             if self.name in system.acting:
-                via = self._via(system, given)
-                return self._shaped(system.kit.act(self.name, args, via=via, **self._said(system, args)), via)
-            if self._reads is None:
-                system.kit.point(f"tool {self.name}")
+                return self._shaped(kit.act(self.name, args, via=via, **self._said(system, args)), via)
+            keys = self._keys(args)
+            if not keys:
+                kit.point(f"tool {self.name}")
                 return given()
-            via, limit = self._via(system, given), system.owner_timeout_s
-            read = {key: system.kit.read(key, timeout=limit, via=via) for key in self._keys(args)}
-        return self._answer(system, read, via)
+            asked = read_all(kit, keys, system.owner_timeout_s, via)
+        return self._answer(system, asked, via)
 
     async def awaited(self, args: Mapping[str, Any], given: Callable[[], Any]) -> Any:
         """The same, to await; `given` may answer with an awaitable."""
@@ -60,54 +59,57 @@ class Port:
         if system is None or system.runtime == "sync":
             answer = self(args, given)
             return await answer if inspect.isawaitable(answer) else answer
-        aio = system.kit.aio
-        with system.as_agent():
+        kit, via = system.kit, self._via(system, given)
+        with kept(kit), system.as_agent():
             if self.name in system.acting:
-                via = self._via(system, given)
-                return self._shaped(await aio.act(self.name, args, via=via, **self._said(system, args)), via)
-            if self._reads is None:
-                await aio.point(f"tool {self.name}")
+                return self._shaped(await kit.aio.act(self.name, args, via=via, **self._said(system, args)), via)
+            keys = self._keys(args)
+            if not keys:
+                await kit.aio.point(f"tool {self.name}")
                 answer = given()
                 return await answer if inspect.isawaitable(answer) else answer
-            via, read = self._via(system, given), {}
-            for key in self._keys(args):
-                read[key] = await aio.read(key, timeout=system.owner_timeout_s, via=via)
-        return self._answer(system, read, via)
+            asked = await read_all_later(kit, keys, system.owner_timeout_s, via)
+        return self._answer(system, asked, via)
 
     def _via(self, system: GraphSystem, given: Callable[[], Any]) -> Callable[[], Any] | None:
         """The team's own call, where it is to be made: by default where the system has a store of its own."""
         call = system.own_store if self._call is None else self._call
         return given if call else None
 
-    def _said(self, system: GraphSystem, args: Mapping[str, Any]) -> dict[str, Any]:
-        said = {name: option(args) if callable(option) else option for name, option in self._options.items()}
-        return said if system.plan is None else {"plan": system.plan, **said}
-
     def _keys(self, args: Mapping[str, Any]) -> tuple[str, ...]:
-        keys = self._reads(args) if callable(self._reads) else self._reads
-        several = (keys,) if isinstance(keys, str) else tuple(keys or ())
-        try:
-            return several if callable(self._reads) else tuple(key.format_map(args) for key in several)
-        except KeyError as missing:
-            raise BadInput(f"the tool {self.name!r} reads {keys!r}, but has no argument {missing}: it has {', '.join(args)}") from None
+        return keys_of(self._reads, args, f"reads[{self.name!r}]")
 
-    def _answer(self, system: GraphSystem, read: dict[str, Any], via: Callable[[], Any] | None) -> Any:
-        answers = list(read.values())
+    def _said(self, system: GraphSystem, args: Mapping[str, Any]) -> dict[str, Any]:
+        """What the port says of an act besides its arguments."""
+        said: dict[str, Any] = {} if system.plan is None else {"plan": system.plan}
+        for name, option in self._options.items():
+            try:
+                said[name] = option(args) if callable(option) else option
+            except FencecheckError:
+                raise
+            except Exception as error:
+                where = f"{name_of(system)}: {name}= of the port of {self.name!r}"
+                raise BadInput(f"{where} fails for {dict(args)!r}: {type(error).__name__}: {error}") from error
+        return said
+
+    def _answer(self, system: GraphSystem, asked: Asked, via: Callable[[], Any] | None) -> Any:
+        answer, records = asked
         if via is not None:
-            if any(answer is MALFORMED for answer in answers):
+            if answer is MALFORMED:
                 raise NoAnswer(f"{self.name} was answered with garbage")
-            return answers[-1]  # what the tool itself answered
-        for key, record in read.items():  # as a client would that knows what it asked for
+            return answer
+        for key, record in records.items():  # as a client would that knows what it asked for
             if getattr(record, "key", None) != key:
                 raise NoAnswer(f"{self.name} was answered with {'garbage' if record is MALFORMED else 'another fact'}")
-        return self._shaped(system.answer(self.name, read if len(read) > 1 else answers[0]), via)
+        read = records if len(records) > 1 else next(iter(records.values()))
+        return self._shaped(system.answer(self.name, read), via)
 
     def _shaped(self, answer: Any, via: Callable[[], Any] | None) -> Any:
         """What the kit answered in place of the tool, in the form that LangChain wants of it."""
         return (answer, None) if self._artifact and via is None else answer
 
 
-def port(system: GraphSystem, tool: Any, reads: Keys | None, call: bool | None, options: Mapping[str, Any]) -> Any:
+def port(system: GraphSystem, tool: Any, reads: KeysOf | None, call: bool | None, options: Mapping[str, Any]) -> Any:
     """`tool` as a port: a LangChain tool as one of the same name, description and arguments, a function as one of the same signature.
 
     Raises:

@@ -26,9 +26,10 @@ from mcp_types import (
     Tool,
 )
 
-from fencecheck.errors import BadInput
+from fencecheck.errors import BadInput, FencecheckError
 from fencecheck.faults import MALFORMED, Fault, OwnerTimeout, RecordMissing, ReplyLost
 from fencecheck.history import Act, Landed
+from fencecheck.integrations.asking import kept
 from fencecheck.interleaving import Update
 from fencecheck.run import tools
 from fencecheck.run.kit import Kit
@@ -40,7 +41,7 @@ Outage = Literal["error", "result"]
 KeyOf = Callable[[str, Mapping[str, Any]], "str | None"]
 R = TypeVar("R", CallToolResult, ReadResourceResult)
 
-GARBAGE = "<malformed answer>"
+GARBAGE = str(MALFORMED)
 """What stands in a malformed answer where something useful should."""
 
 
@@ -158,7 +159,8 @@ class _Refused(Exception):
 class Session:
     """A client whose calls are points. Give it to the agent in place of its client: one for each episode, made in `setup`.
 
-    It has `call_tool` and `read_resource`; all else is the client's own, and no point.
+    It has `call_tool` and `read_resource`, can be entered as the client, and its `session` is on the ports too; all else is the client's own, and
+    no point.
 
     Args:
         client: the client that reaches the server.
@@ -200,13 +202,28 @@ class Session:
 
     def heads(self) -> Session:
         """The same session for what validates: whatever it reads is asked of the owner as the current version, not as something to plan from."""
-        session = object.__new__(Session)
-        session.__dict__.update(self.__dict__)
-        session._reads_as = "head"
-        return session
+        return self._like(_reads_as="head")
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._client, name)
+
+    async def __aenter__(self) -> Session:
+        """Connects the client, for an agent that does so itself, and again after a break: give it a new session around a new client."""
+        await self._client.__aenter__()
+        return self
+
+    async def __aexit__(self, *raised: Any) -> Any:
+        return await self._client.__aexit__(*raised)
+
+    @property
+    def session(self) -> Session:
+        """The session inside a `Client`, on the ports as the client is."""
+        return self._like(_client=self._client.session if isinstance(self._client, Client) else self._client)
+
+    def _like(self, **other: Any) -> Session:
+        session = object.__new__(Session)
+        session.__dict__.update(self.__dict__, **other)
+        return session
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any] | None = None, read_timeout_seconds: float | None = None, *args: Any, **options: Any
@@ -217,6 +234,12 @@ class Session:
             MCPError: as the client, for a fault too.
             BadInput: the tool acts, may destroy, and the scenario has no such action; or `key` named a key that the scenario has not.
         """
+        with kept(self._kit):
+            return await self._called(name, arguments, read_timeout_seconds, *args, **options)
+
+    async def _called(
+        self, name: str, arguments: dict[str, Any] | None, read_timeout_seconds: float | None, *args: Any, **options: Any
+    ) -> CallToolResult:
         timeout = read_timeout_seconds if read_timeout_seconds is not None else self._timeout
         sent = dict(arguments or {})
 
@@ -260,7 +283,8 @@ class Session:
             await self._kit.aio.point(uri)
             return await send()
         try:
-            return await self._ask(self._reads_as, uri, self._timeout, send, garbage)
+            with kept(self._kit):
+                return await self._ask(self._reads_as, uri, self._timeout, send, garbage)
         except Fault as fault:
             raise _error(fault, self._timeout) from fault
 
@@ -287,7 +311,7 @@ class Session:
 
     async def _act(self, tool: str, sent: Mapping[str, Any], send: Callable[[], Awaitable[CallToolResult]]) -> CallToolResult:
         kit, action = self._kit, self._actions.get(tool, tool)
-        told = dict(self._evidence(tool, sent)) if self._evidence is not None else {}
+        told = dict(_said("evidence", self._evidence, tool, sent)) if self._evidence is not None else {}
         agent = await kit.aio._enter("act", action)
         if tool in self._tools.idempotent:  # looked up only now, as an update may just have landed
             told.setdefault("idempotency_key", self._repeated(action, sent))
@@ -313,21 +337,37 @@ class Session:
                 yield entry
 
     def _is_action(self, tool: str) -> bool:
-        action = self._actions.get(tool, tool)
-        return self._kit.scenario.action(action) is not None or tool not in self._tools.additive
+        if self._kit.scenario.action(self._actions.get(tool, tool)) is not None:
+            return True
+        if tool not in self._tools.kinds:
+            raise BadInput(
+                f"the agent calls the MCP tool {tool!r}, which was not listed when Tools.of() asked: ask again once the server's list has "
+                f"changed, or say what it does, as Tools({{{tool!r}: 'read', ...}})"
+            )
+        return tool not in self._tools.additive
 
     def _key_read(self, tool: str, sent: Mapping[str, Any]) -> str | None:
         keys = self._kit.scenario.keys
         if self._key is None:
             key: str | None = key_of_tool(tool, sent)
             return key if key in keys else None
-        key = self._key(tool, sent)
+        key = _said("key", self._key, tool, sent)
         if key is not None and key not in keys:
             raise BadInput(
                 f"key= of the MCP session says that {tool} reads {key!r}, which no owner holds (keys: {', '.join(keys)}): "
                 "add it to the scenario's owners, or return None"
             )
         return key
+
+
+def _said(setting: str, function: Callable[[str, Mapping[str, Any]], Any], tool: str, sent: Mapping[str, Any]) -> Any:
+    """What a function of the team's says of a call."""
+    try:
+        return function(tool, sent)
+    except FencecheckError:
+        raise
+    except Exception as error:
+        raise BadInput(f"{setting}= of the MCP session fails for {tool} with {dict(sent)!r}: {type(error).__name__}: {error}") from error
 
 
 def _error(fault: Fault, timeout: float | None) -> MCPError:

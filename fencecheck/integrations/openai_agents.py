@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+import weakref
+from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
-from agents import Agent, AgentHooks, AgentsException, FunctionTool, ModelResponse, RunConfig, Runner, RunState, UserError
+from agents import Agent, AgentHooks, AgentsException, FunctionTool, Handoff, ModelResponse, RunConfig, Runner, RunState, UserError
 from agents.items import ToolApprovalItem
 from agents.tool import maybe_invoke_function_tool_failure_error_function
 from agents.tool_context import ToolContext
@@ -20,7 +21,8 @@ from openai.types.responses import ResponseFunctionToolCall
 
 from fencecheck.errors import BadInput, FencecheckError
 from fencecheck.fence.values import Halt
-from fencecheck.integrations.tool_fence import KeysOf, ReadAgain, ToolFence
+from fencecheck.integrations.keys import KeysOf
+from fencecheck.integrations.tool_fence import ReadAgain, ToolFence
 from fencecheck.integrations.tool_ports import ApprovedToolSystem, Call, ToolPorts
 from fencecheck.run.faults import Fault
 
@@ -68,26 +70,50 @@ class _AfterModel(AgentHooks[Any]):
         await self._own.on_tool_end(context, agent, tool, result)
 
 
-def _rebuilt(
-    agent: Agent[Any], tool: Callable[[FunctionTool], FunctionTool], answered: Callable[[Any, list[Call]], Awaitable[None]]
-) -> Agent[Any]:
+Tool = Callable[[FunctionTool], FunctionTool]
+Answered = Callable[[Any, list[Call]], Awaitable[None]]
+
+
+def _rebuilt(agent: Agent[Any], tool: Tool, answered: Answered) -> Agent[Any]:
     """A copy of the agent, and of all that it can hand over to, with other function tools. The agent itself stays as it is."""
-    made: dict[int, Agent[Any]] = {}
+    made: dict[int, tuple[Agent[Any], Agent[Any]]] = {}  # beside the copy the agent, so that its id stays its own
 
     def copied(agent: Agent[Any]) -> Agent[Any]:
         if id(agent) not in made:
             tools = [tool(one) if isinstance(one, FunctionTool) else one for one in agent.tools]
-            clone = made[id(agent)] = agent.clone(tools=tools, hooks=_AfterModel(agent.hooks, answered))
-            clone.handoffs = [copied(other) if isinstance(other, Agent) else _refused(agent, other) for other in agent.handoffs]
-        return made[id(agent)]
+            clone = agent.clone(tools=tools, hooks=_AfterModel(agent.hooks, answered))
+            made[id(agent)] = agent, clone
+            clone.handoffs = [copied(other) if isinstance(other, Agent) else over(other) for other in agent.handoffs]
+        return made[id(agent)][1]
+
+    def over(handoff: Handoff[Any, Any]) -> Handoff[Any, Any]:
+        """The same handoff, to the copy of whichever agent it names once it is invoked."""
+
+        async def invoke(context: Any, written: str) -> Agent[Any]:
+            return copied(await handoff.on_invoke_handoff(context, written))
+
+        other = copy.copy(handoff)
+        other.on_invoke_handoff = invoke
+        if handoff._agent_ref is not None and (named := handoff._agent_ref()) is not None:
+            other._agent_ref = weakref.ref(copied(cast(Agent[Any], named)))  # by this a saved run finds its agent again
+        return other
 
     return copied(agent)
 
 
-def _refused(agent: Agent[Any], handoff: Any) -> Any:
-    raise BadInput(
-        f"the agent {agent.name!r} hands over by {type(handoff).__name__}(...), behind which its tools are hidden: list the agent"
-    )
+def _tools(agent: Agent[Any]) -> Iterator[tuple[Agent[Any], FunctionTool]]:
+    """The function tools of the agent, of all that it can hand over to, and of those that these use as tools, each with its agent."""
+    ahead, met = [agent], {id(agent)}
+    for one in ahead:
+        found = [other if isinstance(other, Agent) else other._agent_ref and other._agent_ref() for other in one.handoffs]
+        for tool in one.tools:
+            if isinstance(tool, FunctionTool):
+                found.append(tool._agent_instance)
+                yield one, tool
+        for other in found:
+            if isinstance(other, Agent) and id(other) not in met:
+                met.add(id(other))
+                ahead.append(other)
 
 
 def _arguments(written: str) -> dict[str, Any]:
@@ -138,9 +164,24 @@ class Fence:
         """A copy of the agent, and of all that it can hand over to, whose tools are guarded.
 
         Raises:
-            BadInput: it hands over by a `Handoff` object, behind which tools would stay unguarded.
+            BadInput: a tool that acts would stay unguarded: the agent has none of that name, or an agent that it uses as a tool has it.
         """
-        return _rebuilt(agent, self._tool, self._answered)
+        guarded = _rebuilt(agent, self._tool, self._answered)
+        names = set()
+        for owner, tool in _tools(guarded):
+            names.add(tool.name)
+            if tool.name in self.fence.acts and not isinstance(tool.on_invoke_tool, _Guarded):
+                raise BadInput(
+                    f"the tool {tool.name!r} of the agent {owner.name!r}, which is used as a tool, is not guarded: "
+                    "put a fence around that agent before as_tool() is called"
+                )
+        for act in self.fence.acts:
+            if act not in names:
+                raise BadInput(
+                    f"the agent {agent.name!r} has no function tool {act!r} to be guarded (its tools: {', '.join(sorted(names)) or 'none'}): "
+                    "correct the name in acts; tools of MCP servers and hosted ones cannot be guarded"
+                )
+        return guarded
 
     def _tool(self, tool: FunctionTool) -> FunctionTool:
         named = tool.name in self.fence.reads or tool.name in self.fence.acts
@@ -158,7 +199,7 @@ class Fence:
         acting = [call.id for call in calls if call.tool in self.fence.acts]
         if acting:
             ledger = self._ledger(context)
-            ledger["calls"].update({id: dict(ledger["read"]) for id in acting})
+            ledger["calls"].update({id: {"read": dict(ledger["read"]), "told": ledger["told"]} for id in acting})
 
 
 class _Guarded:
@@ -180,8 +221,9 @@ class _Guarded:
             fence.note(ledger["read"], tool, args, answer)
             return answer
         try:
-            facts = ledger["calls"].get(ctx.tool_call_id, {})
-            await fence.clear(tool, args, ctx.tool_call_id, facts, told=ledger["told"])
+            # as it was when the call was proposed: what another call of the same answer was told says nothing about this one
+            noted = ledger["calls"].get(ctx.tool_call_id, {"read": {}, "told": True})
+            await fence.clear(tool, args, ctx.tool_call_id, noted["read"], told=noted["told"])
         except ReadAgain as changed:
             ledger["told"] = True
             return str(changed)
@@ -199,7 +241,7 @@ def on_ports(agent: Agent[Any], ports: ToolPorts) -> Agent[Any]:
     """A copy of the agent, and of all that it can hand over to, whose function tools are ports; inside the guard of a `Fence`.
 
     Raises:
-        BadInput: it hands over by a `Handoff` object.
+        BadInput: an agent that it uses as a tool has a tool that reads or acts and is no port.
     """
 
     def ported(tool: FunctionTool) -> FunctionTool:
@@ -212,7 +254,19 @@ def on_ports(agent: Agent[Any], ports: ToolPorts) -> Agent[Any]:
     async def answered(context: Any, calls: list[Call]) -> None:
         await ports.propose(calls)
 
-    return _rebuilt(agent, ported, answered)
+    made = _rebuilt(agent, ported, answered)
+    for owner, tool in _tools(made):
+        if (tool.name in ports.reads or tool.name in ports.acts) and not _is_port(tool):
+            raise BadInput(
+                f"{ports.name}: the tool {tool.name!r} of the agent {owner.name!r}, which is used as a tool, is no port: "
+                "write on_ports(that agent, self.ports).as_tool(...)"
+            )
+    return made
+
+
+def _is_port(tool: FunctionTool) -> bool:
+    invoke = tool.on_invoke_tool
+    return isinstance(invoke._invoke if isinstance(invoke, _Guarded) else invoke, _OnPorts)
 
 
 class _OnPorts:
@@ -296,7 +350,12 @@ class OpenAIAgentsSystem(ApprovedToolSystem):
 
     async def _run(self, agent: Agent[Any], given: Any, **how: Any) -> str | None:
         try:
-            result = await Runner.run(agent, given, run_config=self.run_config(), **how)
+            if self.streamed:
+                result: Any = Runner.run_streamed(agent, given, run_config=self.run_config(), **how)
+                async for _ in result.stream_events():
+                    pass
+            else:
+                result = await Runner.run(agent, given, run_config=self.run_config(), **how)
         except UserError as error:
             # The SDK wraps whatever a tool raises; a halt, a fault or an error of the kit is to be seen as what it is.
             inside = error.__cause__

@@ -6,6 +6,7 @@ message history, written down as JSON, is what survives a restart. `Fence` is fo
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -18,8 +19,11 @@ from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ModelRe
 from pydantic_ai.toolsets import AbstractToolset, FunctionToolset, ToolsetTool, WrapperToolset
 from pydantic_core import to_jsonable_python
 
-from fencecheck.integrations.tool_fence import ASK_AGAIN, Facts, KeysOf, ReadAgain, ToolFence
+from fencecheck.errors import BadInput
+from fencecheck.integrations.keys import KeysOf
+from fencecheck.integrations.tool_fence import ASK_AGAIN, Facts, ReadAgain, ToolFence
 from fencecheck.integrations.tool_ports import ApprovedToolSystem, Call, ToolPorts
+from fencecheck.run.adapter import name_of
 
 __all__ = ["Fence", "PydanticAISystem", "ToolsOnPorts"]
 
@@ -165,9 +169,39 @@ class PydanticAISystem(ApprovedToolSystem):
         """Runs the agent from its prompt."""
         return await self._run(agent, user_prompt=prompt)
 
+    def carry_out(self, call: ToolCallPart) -> Any:
+        """Does what a call of an external tool asks for, outside of the run (`CallDeferred`, `ExternalToolset`), and returns its result.
+
+        May be async. Called where the system has a store of its own; else the kit answers in its place. Such a call is a port as any other; what
+        is raised there leaves the run, but for a `ModelRetry`, which the model is told.
+        """
+        raise BadInput(
+            f"{name_of(self)} has no carry_out(): the tool {call.tool_name!r} is external: define carry_out(self, call), which calls it"
+        )
+
     async def decide(self, agent: Any, state: Any) -> Any:
-        """What the approver says of the saved requests."""
-        return await self.ask(self.approve, _Requests.validate_json(state[1]))
+        """What the approver says of the saved requests, and the results of the external calls among them."""
+        requests = _Requests.validate_json(state[1])
+        results: DeferredToolResults = await self.ask(self.approve, requests)
+        for call in requests.calls:
+            tool = call.tool_name
+            if call.tool_call_id not in results.calls:
+                results.calls[call.tool_call_id] = await self._external(call)
+            elif tool in self.ports.reads or tool in self.ports.acts:
+                raise BadInput(
+                    f"{name_of(self)}: approve() gave the result of a call of {tool!r}, past the ports: leave it to carry_out(self, call)"
+                )
+        return results
+
+    async def _external(self, call: ToolCallPart) -> Any:
+        async def itself() -> Any:
+            answer = self.carry_out(call)
+            return await answer if inspect.isawaitable(answer) else answer
+
+        try:
+            return await self.ports.call(Call(call.tool_name, _arguments(call), call.tool_call_id), itself, self.carry_out)
+        except ModelRetry as retry:
+            return retry
 
     async def resume(self, agent: Any, state: Any, decision: Any) -> Any:
         """Goes on from the saved message history."""
@@ -180,9 +214,16 @@ class PydanticAISystem(ApprovedToolSystem):
         threads = ThreadPoolExecutor(1, thread_name_prefix="tools")
         try:
             with Agent.using_thread_executor(threads):
-                result = await agent.run(deps=self.deps(), capabilities=[ToolsOnPorts(self.ports)], **how)
+                output, messages = await self._result(agent, deps=self.deps(), capabilities=[ToolsOnPorts(self.ports)], **how)
         finally:
             threads.shutdown(wait=False, cancel_futures=True)
-        if not isinstance(result.output, DeferredToolRequests):
+        if not isinstance(output, DeferredToolRequests):
             return None
-        return result.all_messages_json(), _Requests.dump_json(result.output)
+        return messages, _Requests.dump_json(output)
+
+    async def _result(self, agent: Agent[Any, Any], **how: Any) -> tuple[Any, bytes]:
+        if not self.streamed:
+            result = await agent.run(**how)
+            return result.output, result.all_messages_json()
+        async with agent.run_stream(**how) as stream:
+            return await stream.get_output(), stream.all_messages_json()

@@ -14,24 +14,16 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypedDict
 
 from fencecheck.fence.aio import PlanFence
 from fencecheck.fence.values import Halt, Reason
+from fencecheck.integrations.keys import KeysOf, Premise, Version, fetched, keys_of
+from fencecheck.run.current import current
 
-KeysOf = str | Iterable[str] | Callable[[Mapping[str, Any]], str | Iterable[str] | None]
-"""The keys that a tool is about: one, several, or a function from the call's arguments to them, None where that call is about no key. In a key
-that is given as a text `{name}` stands for the argument of that name."""
 ASK_AGAIN = "Not done, since what it was decided from has changed: "
 """How the sentence that a model is given begins; by it the one replan is known again in a saved history."""
-
-
-def keys_of(about: KeysOf | None, args: Mapping[str, Any]) -> tuple[str, ...]:
-    """The keys that a call with these arguments is about."""
-    found = about(args) if callable(about) else about
-    several = () if found is None else (found,) if isinstance(found, str) else tuple(found)
-    return several if callable(about) else tuple(key.format_map(args) for key in several)
 
 
 class Fact(TypedDict):
@@ -50,29 +42,6 @@ Facts = dict[str, Fact]
 
 class ReadAgain(Exception):
     """The call must not go out as it is; `str()` of it is what the model is told. Raised once, then it is a `Halt`."""
-
-
-class _Version(str):
-    """The id of a version as the fence sees it: owners may number the versions of each key for themselves."""
-
-    __slots__ = ("key", "own")
-    key: str
-    own: str
-
-    def __new__(cls, key: str, own: str) -> _Version:
-        made = super().__new__(cls, f"{own} of {key}")
-        made.key, made.own = key, own
-        return made
-
-
-class _Record:
-    """A fact that the conversation read, or the call that was proposed from such facts."""
-
-    supersedes: str | None = None
-    removed = False
-
-    def __init__(self, id: str, key: str | None = None, parents: tuple[str, ...] = (), value: Any = None, told: bool = False) -> None:
-        self.id, self.key, self.parents, self.value, self.told = id, key, parents, value, told
 
 
 class ToolFence:
@@ -111,14 +80,21 @@ class ToolFence:
         self.reads, self.acts = dict(reads), dict(acts)
         self._owner, self._version = head, version or _shown
         self._note = validated
-        self._fence: PlanFence[_Record] = PlanFence(
-            self._fetch, self._head, self._replan, self._validated, timeout_s, passthrough=(ReadAgain, Halt, *passthrough)
-        )
+        self._timeout_s, self._passthrough = timeout_s, (ReadAgain, Halt, *passthrough)
+        self._made: tuple[Any, PlanFence[Premise]] | None = None
+
+    def _fence(self) -> PlanFence[Premise]:
+        """The fence remembers which versions were superseded as long as the process lives, but from one episode of a check to the next nothing."""
+        episode = current()
+        if self._made is None or self._made[0] is not episode:
+            made = PlanFence(_fetch, self._head, self._replan, self._validated, self._timeout_s, passthrough=self._passthrough)
+            self._made = episode, made
+        return self._made[1]
 
     def note(self, facts: Facts, tool: str, args: Mapping[str, Any], answer: Any) -> None:
         """Adds to `facts` what an answer of the tool shows; nothing, where it shows no version, such as an error's text."""
         try:
-            shown = [(key, self._version(key, answer)) for key in keys_of(self.reads.get(tool), args)]
+            shown = [(key, self._version(key, answer)) for key in keys_of(self.reads.get(tool), args, f"reads[{tool!r}]")]
         except Exception:  # whatever was asked or answered, it shows no version
             return
         for key, version in shown:
@@ -138,37 +114,38 @@ class ToolFence:
         Raises:
             ReadAgain: a fact has changed, and the model can propose anew.
             Halt: the call must not go out.
+            BadInput: the keys do not follow from the call's arguments.
         """
-        keys = keys_of(self.acts[tool], args)
+        keys = keys_of(self.acts[tool], args, f"acts[{tool!r}] of the fence")
         for text in _texts(args):
             key = next((key for key in keys if key in facts and _digest(text) in facts[key]["said"]), None)
             if key is not None and told:
                 raise Halt(Reason.REPLAN_FAILED, call_id, f"it still says {text!r}, which {key} said before")
             if key is not None:
                 raise ReadAgain(f"{ASK_AGAIN}{key}, of which the call says {text!r} still. Decide anew.")
-        parents = tuple(_Version(key, fact["version"]) for key, fact in facts.items())
-        await self._fence.clear(_Record(call_id, None, parents, args, told), keys)
-
-    async def _fetch(self, id: str) -> _Record:
-        # Versions are immutable and the conversation holds what was read of them, so there is nothing to ask anybody for.
-        return _Record(id, id.key) if isinstance(id, _Version) else _Record(id)
+        parents = tuple(Version(key, fact["version"]) for key, fact in facts.items())
+        await self._fence().clear(Premise(call_id, parents=parents, value=told), keys)
 
     async def _head(self, key: str) -> Any:
         asked = self._owner if inspect.iscoroutinefunction(self._owner) else None
         answer = await (asked(key) if asked is not None else asyncio.to_thread(self._owner, key))
         if inspect.isawaitable(answer):
             answer = await answer
-        return _Version(key, str(answer)) if _is_id(answer) else answer
+        return Version(key, str(answer)) if _is_id(answer) else answer
 
-    async def _replan(self, plan: _Record, changed: Mapping[str, _Record]) -> _Record:
+    async def _replan(self, plan: Premise, changed: Mapping[str, Premise]) -> Premise:
         key, record = next(iter(changed.items()))
-        if plan.told:
+        if plan.value:  # the model was told before
             raise Halt(Reason.CHANGED_AGAIN, key, f"now {record.id!r}")
         raise ReadAgain(f"{ASK_AGAIN}{', '.join(changed)}. Read it again and decide anew.")
 
     def _validated(self, basis: Mapping[str, str]) -> None:
         if self._note is not None:
-            self._note({key: id.own if isinstance(id, _Version) else id for key, id in basis.items()})
+            self._note({key: id.own if isinstance(id, Version) else id for key, id in basis.items()})
+
+
+async def _fetch(version: Any) -> Premise:
+    return fetched(version)
 
 
 def _is_id(found: Any) -> bool:

@@ -15,7 +15,8 @@ from typing import Any, ClassVar
 
 from fencecheck.errors import BadInput
 from fencecheck.fence.values import Halt
-from fencecheck.integrations.tool_fence import KeysOf, keys_of
+from fencecheck.integrations.asking import kept, read_all_later
+from fencecheck.integrations.keys import KeysOf, keys_of
 from fencecheck.model import Record, Scenario
 from fencecheck.run.adapter import AgentSystem, has_own_store, name_of
 from fencecheck.run.faults import MALFORMED, Fault
@@ -128,46 +129,34 @@ class ToolPorts:
             return await via()
 
         try:
-            return await self._as_port(call, itself)
+            with kept(self.kit):
+                return await self._as_port(call, itself)
         finally:
             ELSEWHERE.reset(token)
 
     async def _as_port(self, call: Call, via: Callable[[], Awaitable[Any]]) -> Any:
-        action, about = self.acts.get(call.tool), self.reads.get(call.tool)
+        action = self.acts.get(call.tool)
         if action is not None:
             own = via if self._answer is None else None
             return await self.kit.aio.act(action, call.args, plan=self.notes.plans.get(call.id), via=own)
-        if about is None:
-            await self.kit.aio.point(f"tool {call.tool}")
-            return await via()
-        try:
-            keys = keys_of(about, call.args)
-        except Exception as error:
-            raise BadInput(f"{self.name}: reads[{call.tool!r}] fails for {call.args!r}: {type(error).__name__}: {error}") from error
+        keys = keys_of(self.reads.get(call.tool), call.args, f"{self.name}: reads[{call.tool!r}]")
         if not keys:
+            await self.kit.aio.point(f"tool {call.tool}")
             return await via()
         if self._answer is None:
             answer = await self._read(keys, via)
             return GARBAGE if answer is MALFORMED else answer
         return await self._answered(call.tool, keys, self._answer)
 
-    async def _read(self, keys: tuple[str, ...], via: Callable[[], Any] | None) -> Any:
-        """One answer about all the keys. Each is asked for at a point of its own, and the last of them fetches the answer."""
-        read: dict[str, str] = {}
-        for key in keys[:-1]:
-            record = await self.kit.aio.read(key, timeout=self.timeout_s)
-            if record is MALFORMED:
-                return record
-            read[key] = self.kit._version(record)
-        answer = await self.kit.aio.read(keys[-1], timeout=self.timeout_s, via=via)
-        if answer is not MALFORMED:
-            shown = ((key, self.kit._recognised(key, answer)) for key in keys)
-            self.notes.read |= read | {key: version for key, version in shown if version is not None}
+    async def _read(self, keys: tuple[str, ...], via: Callable[[], Any]) -> Any:
+        """The tool's own answer about all the keys."""
+        answer, versions = await read_all_later(self.kit, keys, self.timeout_s, via)
+        self.notes.read |= versions
         return answer
 
     async def _answered(self, tool: str, keys: tuple[str, ...], answer: Callable[[str, Any], Any]) -> Any:
         """The kit's answer in place of the tool's."""
-        records = {key: await self.kit.aio.read(key, timeout=self.timeout_s) for key in keys}
+        _, records = await read_all_later(self.kit, keys, self.timeout_s, None)
         for key, record in records.items():  # as a client would that knows what it asked for
             if getattr(record, "key", None) != key:
                 return GARBAGE
@@ -178,12 +167,19 @@ class ToolPorts:
 
     async def read(self, key: str, via: Callable[[], Any] | None = None) -> Any:
         """`kit.aio.read` for what the conversation is told without a tool, such as facts that the prompt holds."""
-        return await self._read((key,), via)
+        if via is not None:
+            return await self._read((key,), via)
+        record = await self.kit.aio.read(key, timeout=self.timeout_s)
+        if getattr(record, "key", None) == key:
+            self.notes.read[key] = self.kit._version(record)
+        return record
 
     async def propose(self, calls: Iterable[Call]) -> None:
         """The calls of one answer of the model: those that act are a plan, made from all that the conversation has read."""
         acting = [call for call in calls if call.tool in self.acts]
-        if acting:
+        if not acting:
+            return
+        with kept(self.kit):
             plan = await self.kit.aio.derive([{call.tool: call.args} for call in acting], list(self.notes.read.values()))
             self.notes.plans |= {call.id: plan for call in acting}
 
@@ -216,6 +212,7 @@ class ApprovedToolSystem(AgentSystem):
             a list of such keys; or a function of the arguments.
         acts: names of the tools that act, or tool to action where they differ; by default the actions of the scenario.
         owner_timeout_s: seconds that a reading tool waits for an owner that never answers; None if it waits for ever.
+        streamed: whether the agent is run as one whose answers are streamed.
         prompt: what the agent is asked, or a method, async or not, that returns it.
 
     The tools themselves are called where the system has a store of its own (`publish` and `true_head`); else the kit is the store, and answers
@@ -227,6 +224,7 @@ class ApprovedToolSystem(AgentSystem):
     reads: ClassVar[Mapping[str, KeysOf]] = {}
     acts: ClassVar[Mapping[str, str] | Iterable[str] | None] = None
     owner_timeout_s: ClassVar[float | None] = 5.0
+    streamed: ClassVar[bool] = False
     prompt: Any = ""
 
     def setup(self, kit: Kit) -> Any:

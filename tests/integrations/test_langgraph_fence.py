@@ -65,14 +65,14 @@ CONFIG: Any = {"configurable": {"thread_id": "1"}}
 
 
 def test_what_is_current_goes_out() -> None:
-    assert World().graph().invoke({}, CONFIG) == {"versions": {KEY: 1}, "sent": "as of version 1", "fence": {"replans": 0}}
+    assert World().graph().invoke({}, CONFIG) == {"versions": {KEY: 1}, "sent": "as of version 1", "fence": {"replans": 0, "step": "#2"}}
 
 
 def test_what_changed_once_is_planned_again_and_goes_out() -> None:
     world = World()
     world.changes_while_planning = 1
     state = world.graph(replan="plan", then="tell").invoke({}, CONFIG)
-    assert (world.planned, state["sent"], state["told"], state["fence"]) == (2, "as of version 2", "sent", {"replans": 0})
+    assert (world.planned, state["sent"], state["told"], state["fence"]["replans"]) == (2, "as of version 2", "sent", 0)
 
 
 def test_what_changed_twice_halts() -> None:
@@ -107,7 +107,7 @@ def test_after_a_halt_the_next_run_may_replan_again() -> None:
     world.changes_while_planning = 2
     assert "halted" in graph.invoke({}, CONFIG)["fence"]
     world.changes_while_planning = 1
-    assert graph.invoke({}, CONFIG)["fence"] == {"replans": 0}
+    assert graph.invoke({}, CONFIG)["fence"]["replans"] == 0
 
 
 @pytest.mark.parametrize("version", [7, 1.5, "tag", datetime(2026, 9, 3), UUID(int=1)])
@@ -122,7 +122,7 @@ def test_a_node_may_answer_with_several_updates() -> None:
         return [{"sent": "yes"}, {"told": "yes"}]
 
     state = World().graph(act=send).invoke({}, CONFIG)
-    assert (state["sent"], state["told"], state["fence"]) == ("yes", "yes", {"replans": 0})
+    assert (state["sent"], state["told"], state["fence"]["replans"]) == ("yes", "yes", 0)
 
 
 @pytest.mark.parametrize(
@@ -191,6 +191,17 @@ def test_a_node_that_says_itself_where_to_go() -> None:
         return Command(goto="tell", update={"sent": "yes"})
 
     assert World().graph(act=send).invoke({}, CONFIG)["told"] == "sent"
+
+
+def test_a_node_that_says_itself_where_to_go_may_replan_again_for_its_next_act() -> None:
+    def send(state: State) -> Any:
+        return Command(goto="tell", update={"sent": "yes"})
+
+    world = World()
+    graph = world.graph(act=send, replan="plan")
+    for _ in range(2):
+        world.changes_while_planning = 1
+        assert graph.invoke({}, CONFIG)["fence"]["replans"] == 0
 
 
 def test_it_may_keep_its_state_in_an_object() -> None:

@@ -16,9 +16,10 @@ from langgraph.prebuilt import InjectedState, ToolNode
 from typing_extensions import TypedDict
 
 from fencecheck import Action, Event, Outage, Scenario, ToolFault, Update, check
-from fencecheck.errors import BadInput
+from fencecheck.errors import BadInput, FencecheckError
 from fencecheck.history import Act, History, Read, Seam
 from fencecheck.integrations.langgraph import GraphSystem, NoAnswer
+from fencecheck.judge import judge
 from fencecheck.run.simulate import Runner
 
 from . import shop
@@ -205,8 +206,29 @@ def test_what_a_tool_reads(reads: Any, keys: list[str], answer: Any) -> None:
 
 
 def test_an_unknown_argument_in_a_key() -> None:
-    with pytest.raises(BadInput, match=r"the tool 'facts' reads 'order/\{id\}', but has no argument 'id': it has order, about"):
+    said = r"^reads\['facts'\] is 'order/\{id\}', but the call has no argument 'id' \(its arguments: order, about\)"
+    with pytest.raises(BadInput, match=said):
         ran(facts, options={"reads": "order/{id}"})
+
+
+@pytest.mark.parametrize(
+    ("attributes", "said"),
+    [
+        ({"reads": {"get_address": "order/{id}"}}, r"reads\['get_address'\] is 'order/\{id\}', but the call has no argument 'id'"),
+        ({"reads": {"get_address": lambda args: args["id"]}}, r"reads\['get_address'\] fails for \{'order': '42'\}: KeyError: 'id'"),
+        ({"basis": lambda args: args["id"]}, r"ModelAndTools: basis= of the port of 'send' fails for \{'address': .*\}: KeyError: 'id'"),
+    ],
+)
+def test_what_is_wrong_with_the_adapter_is_told_even_where_the_graph_makes_an_answer_of_each_exception(attributes: Any, said: str) -> None:
+    class Swallows(ModelAndTools):
+        handle = True
+        basis: Any = None
+
+        def ports(self, *tools: Any) -> list[Any]:
+            return [self.port(tool, basis=type(self).__dict__.get("basis")) for tool in tools]
+
+    with Runner(of(Swallows, **attributes)) as runner, pytest.raises(FencecheckError, match=said.replace("ModelAndTools", "Swallows")):
+        runner.run()
 
 
 @pytest.mark.parametrize("what", [Update(ADDRESS, "removed"), Outage("orders", "malformed"), Outage("orders", "wrong-key")])
@@ -215,6 +237,52 @@ def test_no_answer_is_an_exception_and_a_halt(what: Any) -> None:
     assert not answers
     assert history.ended.how == "halted"
     assert history.ended.detail.startswith(f"{NoAnswer.__name__}: facts")
+
+
+def test_a_tool_that_reads_several_facts_is_called_once() -> None:
+    """Whatever changed before it was called is what it read."""
+
+    class Both(OwnStore):
+        plans = {}
+        rows: dict[str, list[str]]
+
+        def setup(self, kit: Any) -> Any:
+            self.rows, self.calls = {ADDRESS: [], WINDOW: []}, 0
+            return super().setup(kit)
+
+        scenario = ModelAndTools.scenario
+        reads = {"get_both": [ADDRESS, WINDOW]}
+
+        def publish(self, key: str, value: Any) -> int:
+            self.rows[key].append(value)
+            return len(self.rows[key])
+
+        def true_head(self, key: str) -> int | None:
+            return len(self.rows[key]) or None
+
+        def get_both(self) -> dict[str, str]:
+            self.calls += 1
+            return {key: rows[-1] for key, rows in self.rows.items()}
+
+        def graph(self) -> Any:
+            get_both, send_it = self.port(self.get_both), self.port(send, call=False)
+
+            def use(state: Any) -> None:
+                send_it.func(address=get_both()[ADDRESS], state=None, call_id="1")
+
+            return StateGraph(shop.State).add_node("use", use).add_edge(START, "use").compile()
+
+        def teardown(self) -> Any:
+            assert self.calls == 1
+
+    with Runner(Both) as runner:
+        history = runner.run((), (Event(1, Update(ADDRESS)),))
+    assert [(entry.key, entry.version) for entry in kinds(history, Read)] == [
+        (ADDRESS, f"{ADDRESS}@1"),
+        (WINDOW, f"{WINDOW}@1"),
+        (ADDRESS, f"{ADDRESS}@2"),
+    ]
+    assert not judge(history).violations("at-validation")
 
 
 def test_the_options_of_an_act_are_values_or_functions_of_the_arguments() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
@@ -17,7 +18,7 @@ from mcp.server import MCPServer
 from mcp_types import CONNECTION_CLOSED, INTERNAL_ERROR, INVALID_PARAMS, REQUEST_TIMEOUT, CallToolResult, TextContent, ToolAnnotations
 
 from fencecheck.errors import BadInput
-from fencecheck.history import Act, Ended, Head, History, Read, Seam
+from fencecheck.history import Act, Ended, Head, History, Landed, Read, Seam
 from fencecheck.integrations.mcp import GARBAGE, Session, Tools, key_of_tool, payload
 from fencecheck.interleaving import Event, MissingParent, Outage, ToolFault, Update, What
 from fencecheck.judge import judge
@@ -298,6 +299,96 @@ def test_all_else_is_the_clients_own() -> None:
         assert (await session.list_resource_templates()).resource_templates[0].uri_template == "wind://{place}"
 
     assert [entry for entry in run(body).entries if not isinstance(entry, Ended)] == []
+
+
+def test_what_is_inside_the_client_is_on_the_ports_too() -> None:
+    async def body(session: Session) -> None:
+        tide = payload(await session.session.call_tool("tide", {"place": "harbour"}))
+        await session.session.session.heads().read_resource(WIND)
+        await session.session.call_tool("sail", {"at": tide["value"]})
+
+    history = run(body, (1, Update(TIDE)))
+    assert [type(entry) for entry in history.entries[:2]] == [Read, Landed]
+    assert Head("agent", WIND, f"{WIND}@1") in history.entries
+    assert [effect.args for effect in history.effects] == [{"at": "06:10"}]
+
+
+class Connects(Harbour):
+    """The agent connects by itself, each time that it wants something."""
+
+    async def setup(self, kit: Kit) -> None:
+        self.kit, self.rows, self.done = kit, {}, []
+        self.server = harbour(self.rows, self.done)
+        async with Client(self.server) as client:
+            self.tools = await Tools.of(client)
+
+    async def run(self) -> None:
+        await self.body(lambda: Session(Client(self.server), self.tools, self.kit))
+
+    async def teardown(self) -> None:
+        pass
+
+
+def test_an_agent_may_connect_again() -> None:
+    async def body(connect: Any) -> None:
+        async with connect() as session:
+            assert isinstance(session, Session)
+            tide = payload(await session.call_tool("tide", {"place": "harbour"}))
+            await session.call_tool("moor", {"at": tide["value"]})
+        async with connect() as session:
+            await session.call_tool("moor", {"at": tide["value"]})  # it does not know whether that was done
+
+    history = run(body, (1, Update(TIDE)), base=Connects)
+    assert [entry.outcome for entry in history.entries if isinstance(entry, Act)] == ["done", "repeated"]
+    assert "stale-act" in [finding.code for finding in judge(history).findings]
+
+
+def test_a_tool_that_the_server_lists_only_later_is_told() -> None:
+    class Grows(Connects):
+        async def run(self) -> None:
+            self.server.tool(annotations=READS)(self.depth)
+            self.server.tool()(self.anchor)
+            async with Session(Client(self.server), self.tools, self.kit) as session:
+                await self.body(session)
+
+        def depth(self) -> str:
+            return "deep"
+
+        def anchor(self, at: str) -> str:
+            return "anchored"
+
+    async def asks(session: Session) -> None:
+        await session.call_tool("depth")
+
+    async def acts(session: Session) -> None:
+        await session.call_tool("anchor", {"at": "06:10"})
+
+    with pytest.raises(BadInput, match=r"^the agent calls the MCP tool 'depth', which was not listed when Tools.of\(\) asked"):
+        run(asks, base=Grows)
+    anchors = Scenario(Harbour.scenario.owners, [Action("anchor", depends_on=[TIDE])], values=Harbour.scenario.values)
+    assert [effect.action for effect in run(acts, base=Grows, scenario=anchors).effects] == ["anchor"]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"key": lambda tool, arguments: "ports"}, r"^key= of the MCP session says that tide reads 'ports', which no owner holds"),
+        ({"key": lambda tool, arguments: arguments["port"]}, r"^key= of the MCP session fails for tide with .*: KeyError: 'port'"),
+        (
+            {"evidence": lambda tool, arguments: arguments["plan"]},
+            r"^evidence= of the MCP session fails for sail with .*: KeyError: 'plan'",
+        ),
+        ({"actions": {"sail": "sale"}}, "acts 'sale', which its scenario does not list"),
+    ],
+)
+def test_what_is_wrong_with_the_adapter_is_told_though_the_agent_goes_on_after_each_exception(options: Any, said: str) -> None:
+    async def body(session: Session) -> None:
+        for tool, arguments in (("tide", {"place": "harbour"}), ("sail", {"at": "06:10"}), ("moor", {"at": "06:10"})):
+            with contextlib.suppress(Exception):
+                await session.call_tool(tool, arguments)
+
+    with pytest.raises(BadInput, match=said):
+        run(body, options=options)
 
 
 # -- what the server itself refuses -------------------------------------------------------------------------------------------------

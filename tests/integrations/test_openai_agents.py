@@ -13,9 +13,9 @@ import pytest
 pytest.importorskip("agents", reason="openai-agents is not installed: pip install 'fencecheck[openai-agents]'")
 
 from agents import Agent, AgentHooks, FunctionTool, Model, ModelResponse, RunConfig, Runner, RunState, Usage, function_tool, handoff
-from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
+from openai.types.responses import Response, ResponseCompletedEvent, ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
 
-from fencecheck import Action, Event, Interleaving, Kit, Outage, Scenario, ToolFault, Update, simulate
+from fencecheck import Action, Event, Interleaving, Kit, Outage, Restart, Scenario, ToolFault, Update, simulate
 from fencecheck.errors import BadInput
 from fencecheck.faults import Fault
 from fencecheck.history import History, labelled
@@ -273,11 +273,114 @@ def test_an_agent_used_as_a_tool_is_guarded_and_put_on_ports_before_it_is_one() 
     assert not codes(history)
 
 
-def test_a_handoff_object_hides_tools_and_is_refused() -> None:
-    shop = Agent("shop", model=Script())
-    fence = Fence(reads={}, acts={}, head=lambda key: "r1")
-    with pytest.raises(BadInput, match="the agent 'desk' hands over by Handoff"):
-        fence.around(Agent("desk", model=Script(), handoffs=[handoff(shop)]))
+def test_an_agent_behind_a_handoff_object_is_guarded_and_on_ports_too() -> None:
+    """Also once the run was saved and is found again after it was handed over."""
+    heard = []
+
+    class ByObject(HandsOver):
+        def agent(self) -> Agent[Any]:
+            desk = super().agent()
+            desk.handoffs = [handoff(one, on_handoff=lambda context: heard.append("over")) for one in desk.handoffs]  # type: ignore[arg-type]
+            return desk
+
+    history, shop = run(ByObject, Event(3, Update(ADDRESS)))
+    assert shop.shipped == ["Osaka"]
+    assert labels(history)[:3] == [f"read {ADDRESS}", "derive derived", "pause approval"]
+    assert not codes(history)
+    assert heard == ["over"]
+
+
+class DeskAndTool(Shop):
+    """An agent with tools of its own and the shop as one more, which was neither guarded nor put on ports before."""
+
+    reads = {"get_order": "order/{order}/address"}
+
+    def build(self) -> Any:
+        class Desk(Script):
+            def decide(self, answers: Any) -> Any:
+                return super().decide([("ship", answers[-1][1])]) if answers else call("ask", "shop", input="ship order 42")
+
+        tool = self.inner().as_tool("shop", "ships", run_config=QUIET)
+        desk = Agent("desk", model=Desk(), tools=[tool, *self.tools()])
+        return self.fence().around(desk) if self.fenced else desk
+
+    def inner(self) -> Agent[Any]:
+        return self.agent()
+
+
+def test_an_agent_used_as_a_tool_past_the_ports_or_the_fence_is_refused() -> None:
+    with pytest.raises(BadInput, match="DeskAndTool: the tool 'get_order' of the agent 'shop', which is used as a tool, is no port"):
+        run(DeskAndTool)
+    with pytest.raises(BadInput, match="the tool 'ship' of the agent 'shop', which is used as a tool, is not guarded"):
+        run(type("Fenced", (DeskAndTool,), {"fenced": True}))
+
+
+def test_what_is_wrong_with_the_adapter_is_told_though_the_other_agent_is_given_an_answer() -> None:
+    class Wrong(DeskAndTool):
+        reads = {"get_order": lambda args: args["id"]}
+
+        def inner(self) -> Agent[Any]:
+            return on_ports(self.agent(), self.ports)
+
+    with pytest.raises(BadInput, match=r"reads\['get_order'\] fails"):
+        run(Wrong)
+
+
+def test_a_tool_to_be_guarded_that_the_agent_does_not_have_is_refused() -> None:
+    with pytest.raises(
+        BadInput, match=r"^the agent 'shop' has no function tool 'shipp' to be guarded \(its tools: none\): correct the name"
+    ):
+        Fence(reads={}, acts={"shipp": ADDRESS}, head=lambda key: "r1").around(Agent("shop", model=Script()))
+
+
+def test_two_calls_of_one_answer_are_told_alike_to_read_again() -> None:
+    class Twice(Script):
+        async def get_response(self, *given: Any, **more: Any) -> ModelResponse:
+            answer = await super().get_response(*given, **more)
+            first = answer.output[0]
+            if isinstance(first, ResponseFunctionToolCall) and first.name == "ship":
+                answer.output.append(first.model_copy(update={"call_id": f"again-{first.call_id}"}))
+            return answer
+
+    class Both(Fenced):
+        scenario = Scenario(Shop.scenario.owners, [Action("ship", [ADDRESS], times=2)], values=Shop.scenario.values)
+
+        def agent(self) -> Agent[Any]:
+            return Agent("shop", model=Twice(), tools=self.tools())
+
+    history, shop = run(Both, Event(3, Update(ADDRESS)))
+    assert shop.shipped == ["Osaka", "Osaka"]
+    assert not codes(history)
+
+
+class Streams(Script):
+    """The same answers, streamed."""
+
+    async def stream_response(self, system_instructions: Any, input: Any, *given: Any, **more: Any) -> Any:
+        answer = await self.get_response(system_instructions, input)
+        whole = Response(
+            id="r",
+            created_at=0,
+            model="m",
+            object="response",
+            output=answer.output,
+            tool_choice="auto",
+            tools=[],
+            parallel_tool_calls=False,
+        )
+        yield ResponseCompletedEvent(type="response.completed", sequence_number=0, response=whole)
+
+
+def test_a_streamed_run_is_the_same() -> None:
+    class Streamed(Fenced):
+        streamed = True
+
+        def agent(self) -> Agent[Any]:
+            return Agent("shop", model=Streams(), tools=self.tools())
+
+    for events in ((), (Event(3, Update(ADDRESS)),), (Event(3, Restart("agent")),), (Event(3, Update(ADDRESS)), Event(7, Update(ADDRESS)))):
+        streamed, whole = run(Streamed, *events)[0], run(Fenced, *events)[0]
+        assert streamed.entries == whole.entries
 
 
 def test_the_agents_own_hooks_are_still_called_and_it_stays_as_it_is() -> None:

@@ -24,15 +24,17 @@ from pydantic_ai import (
 )
 from pydantic_ai.capabilities import HandleDeferredToolCalls
 from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
-from pydantic_ai.models.function import FunctionModel
+from pydantic_ai.models.function import DeltaToolCall, FunctionModel
 from pydantic_ai.models.test import TestModel
+from pydantic_ai.tools import ToolDefinition
+from pydantic_ai.toolsets import ExternalToolset
 from pydantic_core import to_jsonable_python
 
-from fencecheck import Action, Event, Interleaving, Kit, Outage, Scenario, ToolFault, Update, simulate
+from fencecheck import Action, Event, Interleaving, Kit, Outage, Restart, Scenario, ToolFault, Update, simulate
 from fencecheck.errors import BadInput
 from fencecheck.faults import Fault
 from fencecheck.fence import Halt
-from fencecheck.history import History, labelled
+from fencecheck.history import Act, History, labelled
 from fencecheck.integrations.pydantic_ai import Fence, PydanticAISystem
 from fencecheck.integrations.tool_fence import ASK_AGAIN
 from fencecheck.judge import judge
@@ -211,6 +213,121 @@ def test_a_tool_that_is_not_named_is_a_point_and_one_with_several_keys_reads_eac
             return agent
 
     assert labels(run(Two)[0]) == ["point tool weather", f"read {ADDRESS}", "read note", "derive derived", "pause approval", "act ship"]
+
+
+def test_what_a_tool_with_several_keys_reads_is_what_is_current_when_it_is_called() -> None:
+    """Though its answer does not show each of them."""
+
+    class Two(Shop):
+        scenario = Scenario({"orders": [ADDRESS, "note"]}, [Action("ship", [ADDRESS, "note"])])
+        reads = {"get_order": ["note", ADDRESS]}
+
+        def setup(self, kit: Kit) -> None:
+            super().setup(kit)
+            self.store: dict[str, list[str]] = {}
+
+        def get_order(self, order: int) -> Any:
+            return {"value": self.store[ADDRESS][-1]}
+
+        def publish(self, key: str, value: str) -> Any:
+            self.store.setdefault(key, []).append(value)
+            return self.true_head(key)
+
+        def true_head(self, key: str) -> Any:
+            return len(self.store[key]) if key in self.store else None
+
+    history, _ = run(Two, Event(1, Update("note")))
+    assert sorted(history.records[history.effects[0].plan].parents) == ["note@2", f"{ADDRESS}@1"]
+    assert not codes(history)
+    assert codes(run(Two, Event(4, Update("note")))[0]) == ["stale-act"]
+
+
+def test_a_call_that_is_about_no_key_is_a_point() -> None:
+    class About(Shop):
+        reads = {"get_order": lambda args: None}
+
+    assert labels(run(About)[0])[0] == "point tool get_order"
+
+
+def test_an_agent_with_its_fence_can_be_kept_by_the_process() -> None:
+    """What the fence remembers of an episode says nothing about the next."""
+    now: list[Shop] = []
+
+    def head(key: str) -> Any:
+        return now[-1].kit.aio.head(key, via=lambda: now[-1].true_head(key))
+
+    kept = Fence(reads=Shop.reads, acts={"ship": [ADDRESS]}, head=head)
+
+    class Kept(Fenced):
+        def fence(self) -> Fence:
+            now.append(self)
+            return kept
+
+    assert run(Kept, Event(3, Update(ADDRESS)))[1].shipped == ["Osaka"]
+    assert run(Kept)[1].shipped == ["Tokyo"]
+
+
+def test_a_streamed_run_is_the_same() -> None:
+    async def stream(messages: list[ModelMessage], info: Any) -> Any:
+        for index, part in enumerate(Script()(messages, info).parts):
+            if isinstance(part, ToolCallPart):
+                yield {index: DeltaToolCall(part.tool_name, part.args_as_json_str(), tool_call_id=part.tool_call_id)}
+            elif isinstance(part, TextPart):
+                yield part.content
+
+    class Streamed(Fenced):
+        streamed = True
+
+        def build(self) -> Any:
+            agent = super().build()
+            agent.model = FunctionModel(stream_function=stream)
+            return agent
+
+    for events in ((), (Event(3, Update(ADDRESS)),), (Event(3, Restart("agent")),), (Event(3, Update(ADDRESS)), Event(7, Update(ADDRESS)))):
+        streamed, whole = run(Streamed, *events)[0], run(Fenced, *events)[0]
+        assert streamed.entries == whole.entries
+
+
+# -- external tools: called between two runs ---------------------------------------------------------------------------
+
+
+class External(Shop):
+    """`ship` is called by a service of the team's own, once the run has ended with a request for it."""
+
+    def build(self) -> Any:
+        schema = {"type": "object", "properties": {"to": {"type": "string"}}}
+        tools = ExternalToolset([ToolDefinition(name="ship", parameters_json_schema=schema)])
+        return Agent(FunctionModel(Script()), output_type=BOTH, tools=[self.get_order], toolsets=[tools])
+
+    async def carry_out(self, call: ToolCallPart) -> str:
+        return self.ship(**call.args_as_dict())
+
+
+def test_an_external_tool_is_a_port_where_it_is_called() -> None:
+    history, shop = run(External, Event(3, Update(ADDRESS)))
+    assert labels(history) == [f"read {ADDRESS}", "derive derived", "pause approval", "act ship"]
+    assert shop.shipped == ["Tokyo"]
+    assert history.records[history.effects[0].plan].parents == (f"{ADDRESS}@1",)
+    assert codes(history) == ["stale-act"]
+
+
+def test_an_external_tool_that_fails_can_be_told_to_the_model() -> None:
+    class Retries(External):
+        fault_exceptions = {Fault: ModelRetry}
+
+    history, shop = run(Retries, Event(3, ToolFault("ship")))
+    assert [act.outcome for act in history.entries if isinstance(act, Act)] == ["refused", "done"]
+    assert shop.shipped == ["Tokyo"]
+
+
+def test_an_external_tool_that_nobody_calls_or_that_is_called_past_the_ports_is_told() -> None:
+    def past(self: External, requests: DeferredToolRequests) -> DeferredToolResults:
+        return DeferredToolResults(calls={call.tool_call_id: self.ship(**call.args_as_dict()) for call in requests.calls})
+
+    with pytest.raises(BadInput, match=r"^Past: approve\(\) gave the result of a call of 'ship', past the ports: leave it to carry_out"):
+        run(type("Past", (External,), {"approve": past}))
+    with pytest.raises(BadInput, match=r"^Nobody has no carry_out\(\): the tool 'ship' is external: define carry_out\(self, call\)"):
+        run(type("Nobody", (External,), {"carry_out": PydanticAISystem.carry_out}))
 
 
 class KitStore(PydanticAISystem):

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
+from fencecheck.errors import BadInput
 from fencecheck.fence import Halt, Reason
-from fencecheck.integrations.tool_fence import ASK_AGAIN, Fact, Facts, ReadAgain, ToolFence, keys_of
+from fencecheck.integrations.tool_fence import ASK_AGAIN, Fact, Facts, ReadAgain, ToolFence
 
 ADDRESS, SLOT = "order/42/address", "order/42/slot"
 VERSIONS = {ADDRESS: "r1", SLOT: "s1"}
@@ -57,16 +58,6 @@ def noted(fence: ToolFence, tool: str, args: Mapping[str, Any], *answers: Any) -
     for answer in answers:
         fence.note(facts, tool, args, answer)
     return {key: fact["version"] for key, fact in facts.items()}
-
-
-def test_keys_are_written_with_the_names_of_arguments_or_come_from_a_function() -> None:
-    args = {"order": 42, "of": {"id": 7}}
-    assert keys_of("order/{order}/address", args) == (ADDRESS,)
-    assert keys_of(["order/{order}", "customer/{of[id]}"], args) == ("order/42", "customer/7")
-    assert keys_of(lambda given: f"{{as it is}}/{given['order']}", args) == ("{as it is}/42",)
-    assert keys_of(lambda given: None, args) == keys_of(None, args) == ()
-    with pytest.raises(KeyError):
-        keys_of("order/{id}", args)
 
 
 def test_a_call_whose_facts_are_current_is_cleared_with_its_basis() -> None:
@@ -207,6 +198,12 @@ def test_a_tool_that_neither_reads_nor_is_about_a_key_shows_nothing() -> None:
     fence = Owners().fence(reads={"search": lambda args: None})
     assert noted(fence, "search", {}, {"version": "r1"}) == {}
     assert noted(fence, "other", {}, {"version": "r1"}) == {}
+
+
+def test_keys_that_do_not_follow_from_a_call_are_told_and_the_call_does_not_go_out() -> None:
+    fence = Owners().fence(acts={"ship": "order/{order}/address"})
+    with pytest.raises(BadInput, match=r"^acts\['ship'\] of the fence is 'order/\{order\}/address', but the call has no argument 'order'"):
+        clear(fence)
 
 
 def test_a_tool_cannot_read_and_act() -> None:

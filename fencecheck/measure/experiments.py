@@ -136,7 +136,7 @@ def closed_form(p: float, changing: Sequence[str], changes: int, optional: Dropp
 def _form_said(changing: Sequence[str], changes: int, optional: Dropped) -> str:
     droppable, of = len({key for _, key in optional} & set(changing)), len(changing)
     if changes == 1:
-        return f"{droppable}p/{of}"
+        return "p" if droppable == of else f"{droppable}p/{of}"
     return f"1 - E[(1 - p)^h], h of {changes} changed keys being among the {droppable} optional of {of}"
 
 
@@ -277,6 +277,8 @@ class _Taken:
         loaded = load(system) if isinstance(system, str) else system
         name = system if isinstance(system, str) else name_of(loaded)
         loads = reference(loaded)
+        if any(name == other for other, *_ in self._loaded.values()):
+            name = loads or f"{name} {len(self._loaded) + 1}"
         if loads is None:
             loads = f"{name} (here)"
             if self._options.workers > 1 or self._options.executor is not None:

@@ -34,7 +34,7 @@ HEADS = {
     "unsafe": "unsafe acts",
     "stale": "stale acts",
     "recovered": "recovered by replanning",
-    "halted_changed": "halted, changed again",
+    "halted_changed": "halted, changed",
     "halted_unverified": "halted, could not verify",
     "halted_needless": "halted needlessly",
     "duplicates": "duplicate acts",

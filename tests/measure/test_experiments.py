@@ -51,6 +51,13 @@ class TestCompare:
         assert count(result, "OwnWorld", "stale") == (6, 6)
         assert count(result, "planfence", "stale") == (0, 6)
 
+    def test_two_of_one_name_are_told_apart(self) -> None:
+        class Other(OwnWorld):
+            name = "planfence"
+
+        result = compare(["planfence", Other], options=Options(episodes=3))
+        assert [cell.labels["system"] for cell in result.cells] == ["planfence", "planfence 2"]
+
     @pytest.mark.parametrize(
         ("arguments", "said"),
         [

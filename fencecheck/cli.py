@@ -172,6 +172,12 @@ def main() -> None:
 @click.option("--max-time", type=click.FloatRange(0, min_open=True), metavar="S", help="Seconds after which no further episode is begun.")
 @click.option("--per-kind", type=click.IntRange(0), metavar="N", help="Most episodes for each further kind of event (600); exhaust only.")
 @click.option("--kinds", metavar="KIND,...", help="Only these kinds of event, such as update,switch.")
+@click.option(
+    "--store",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Keep the episodes of exhaust there, and go on from those that it holds.",
+)
 @click.option("--shard", metavar="I/N", help="Run the I-th of N shares of the interleavings of up to --max-events.")
 def check(
     systems: tuple[str, ...],
@@ -193,6 +199,7 @@ def check(
     per_kind: int | None,
     kinds: str | None,
     shard: str | None,
+    store: Path | None,
 ) -> None:
     """Check systems against halt or current.
 
@@ -218,8 +225,10 @@ def check(
         "worlds": worlds, "fail_on": fail_on, "assume_broken": assume_broken, "max_time": max_time,
         "shard": WHOLE if shard is None else read_shard(shard),
         "kinds": None if kinds is None else [kind.strip() for kind in kinds.split(",")],
-        "examples": examples, "per_kind": per_kind,
+        "examples": examples, "per_kind": per_kind, "store": store,
     }  # fmt: skip
+    if store is not None and len(systems) > 1:
+        raise BadInput("a store holds the episodes of one system: check the others by themselves")
     reports, errors = _check_all(loaded, options, save)
     if json_file is not None:
         json.write(json_file, json.encoded(json.as_object(reports, errors)))

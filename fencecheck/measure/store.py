@@ -15,6 +15,7 @@ import msgspec
 
 from fencecheck.errors import BadInput
 from fencecheck.measure.cells import Plan, Row
+from fencecheck.search.storing import added, claimed, opened, version
 
 FORMAT = 1
 _COLUMNS = Row.__struct_fields__
@@ -24,7 +25,6 @@ CREATE TABLE episodes ({", ".join(_COLUMNS)}, PRIMARY KEY (cell, number)) WITHOU
 """
 _INSERT = f"INSERT INTO episodes VALUES ({', '.join('?' * len(_COLUMNS))})"
 _APPLICATION = 0x66636B31
-"""What SQLite notes in the file's head, so that another program's file is known from ours."""
 
 
 class Store:
@@ -40,9 +40,10 @@ class Store:
 
     def __init__(self, path: Path | None, plan: Plan) -> None:
         self.path, self.plan = path, plan
-        self._db = _opened(path)
+        self._db = opened(path)
         try:
-            self._claim()
+            claimed(self._db, path, _APPLICATION, self._make)
+            self._refuse_another()
         except BaseException:
             self._db.close()
             raise
@@ -53,38 +54,22 @@ class Store:
     def __exit__(self, *exc: object) -> None:
         self._db.close()
 
-    def _claim(self) -> None:
-        """Makes the file ours, or looks whether it holds this same campaign."""
-        where = self.path or "the store"
-        try:
-            self._db.execute("PRAGMA locking_mode = EXCLUSIVE")
-            self._db.execute("PRAGMA synchronous = NORMAL")
-            self._db.execute("BEGIN EXCLUSIVE")
-            if not self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-                for statement in _SCHEMA.strip().split(";\n"):
-                    self._db.execute(statement)
-                self._db.execute(f"PRAGMA application_id = {_APPLICATION}")
-                about = (FORMAT, msgspec.json.encode(self.plan).decode(), _version(), platform.python_version())
-                self._db.execute("INSERT INTO campaign VALUES (?, ?, ?, ?)", about)
-            self._db.execute("COMMIT")
-        except sqlite3.OperationalError as error:
-            if "locked" in str(error):
-                raise BadInput(f"{where} is open in another process: wait for it, or name another file") from error
-            raise BadInput(f"{where} cannot be used ({error}): name another file") from error
-        except sqlite3.DatabaseError as error:
-            raise BadInput(f"{where} is no store of results ({error}): name another file") from error
-        self._refuse_another()
+    def _make(self) -> None:
+        for statement in _SCHEMA.strip().split(";\n"):
+            self._db.execute(statement)
+        about = (FORMAT, msgspec.json.encode(self.plan).decode(), version(), platform.python_version())
+        self._db.execute("INSERT INTO campaign VALUES (?, ?, ?, ?)", about)
 
     def _refuse_another(self) -> None:
         where = self.path or "the store"
         try:
-            number, plan, version, _ = self._db.execute("SELECT format, plan, fencecheck, python FROM campaign").fetchone()
+            number, plan, written, _ = self._db.execute("SELECT format, plan, fencecheck, python FROM campaign").fetchone()
             held = msgspec.json.decode(plan, type=Plan) if number == FORMAT else None
         except (sqlite3.DatabaseError, TypeError, ValueError, msgspec.MsgspecError) as error:
             raise BadInput(f"{where} is no store of results: name another file") from error
-        if held is None or version != _version():
+        if held is None or written != version():
             raise BadInput(
-                f"{where} was written by fencecheck {version}, this is {_version()}: name another file, so that results are not mixed"
+                f"{where} was written by fencecheck {written}, this is {version()}: name another file, so that results are not mixed"
             )
         if held != self.plan:
             raise BadInput(f"{where} holds another campaign ({_differs(held, self.plan)}): name another file, or ask for the same")
@@ -95,14 +80,7 @@ class Store:
         Raises:
             BadInput: the file cannot be written.
         """
-        try:
-            self._db.execute("BEGIN")
-            self._db.executemany(_INSERT, (msgspec.structs.astuple(row) for row in rows))
-            self._db.execute("COMMIT")
-        except sqlite3.OperationalError as error:
-            raise BadInput(
-                f"{self.path} cannot be written ({error}): what it holds is kept, so go on from it when there is room"
-            ) from error
+        added(self._db, self.path, _INSERT, (msgspec.structs.astuple(row) for row in rows))
 
     def forget(self, outcome: str) -> None:
         """Takes out the episodes that came out so: what the harness could not run is tried again by who goes on."""
@@ -147,13 +125,6 @@ class Store:
             yield msgspec.convert(found, Row, strict=False)
 
 
-def _opened(path: Path | None) -> sqlite3.Connection:
-    try:
-        return sqlite3.connect("" if path is None else path, timeout=1.0, isolation_level=None)
-    except sqlite3.OperationalError as error:
-        raise BadInput(f"{path} cannot be opened ({error}): name a file in a folder that can be written") from error
-
-
 def _differs(held: Plan, asked: Plan) -> str:
     """The first thing in which two campaigns differ."""
     for field in ("name", "seed", "level"):
@@ -177,9 +148,3 @@ def _first_other(held: Plan, asked: Plan) -> str:
     if one.distribution != two.distribution:
         return f"{one.key} draws otherwise: {one.distribution.said()}"
     return f"{one.key} has other worlds or another name"
-
-
-def _version() -> str:
-    from fencecheck import __version__
-
-    return __version__

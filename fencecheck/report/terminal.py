@@ -151,6 +151,7 @@ def summary(report: Report) -> list[str]:
         *([f"not promised at this level: {beyond_in_words(report.beyond)}"] if report.beyond else []),
         *([f"noticed, which fails no check unless asked with --fail-on: {_noticed(report)}"] if report.noticed else []),
         *([f"holds at the weaker level {report.strongest}"] if report.verdict == "violated" and report.strongest else []),
+        *([clean(report.kept)] if report.kept else []),
         *([f"assumed: {clean(', '.join(report.assumed))}"] if report.assumed else []),
     ]
 

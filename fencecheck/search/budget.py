@@ -20,6 +20,16 @@ class Budget:
         self._started = time.perf_counter()
         self._seconds = seconds
         self.ran_out = False
+        self._waits = False
+
+    def wait(self) -> None:
+        """Counts no time until `begin`: what an earlier search has run is not counted again."""
+        self._waits = True
+
+    def begin(self) -> None:
+        """Counts the time from now on, if it waited."""
+        if self._waits:
+            self._waits, self._started = False, time.perf_counter()
 
     @property
     def spent(self) -> float:
@@ -28,7 +38,7 @@ class Budget:
 
     def left(self) -> bool:
         """Whether there is time left; once there was none, `ran_out` says so."""
-        self.ran_out = self.ran_out or (self._seconds is not None and self.spent >= self._seconds)
+        self.ran_out = self.ran_out or (self._seconds is not None and not self._waits and self.spent >= self._seconds)
         return not self.ran_out
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Literal
 
 from fencecheck.errors import BadInput, Nondeterministic
@@ -16,6 +17,7 @@ from fencecheck.run.simulate import Runner, SystemLike
 from fencecheck.search.budget import WHOLE, Budget, Shard
 from fencecheck.search.drawing import EXAMPLES, Drawing, Profile, Worlds, command, drawing, refuse_unknown, sizes_of
 from fencecheck.search.exhaust import Episode, episodes, order_of
+from fencecheck.search.kept import KeepingRunner, keeping, runner_for
 from fencecheck.search.placing import push_right
 from fencecheck.search.preflight import preflight, still_the_same
 from fencecheck.search.prove import PER_KIND, Proof, prove
@@ -45,6 +47,7 @@ def check(
     shard: Shard = WHOLE,
     per_kind: int | None = None,
     kinds: Iterable[str] | None = None,
+    store: Path | None = None,
 ) -> Report:
     """Checks one system against *halt or current*.
 
@@ -65,6 +68,7 @@ def check(
         shard: the share of the interleavings of up to `max_events` events that is run, for several processes that share them out.
         per_kind: where exhaust goes on to any number of events, the most episodes for each further kind of event (600); 0 leaves these out.
         kinds: the kinds of event to try, such as `update` or `dropped-declaration`; by default all that the system can receive.
+        store: the file that keeps the episodes of `exhaust`, and holds those that were run before: `max_time` counts what is new.
 
     Raises:
         BadInput: an argument is out of range, or is not for this engine.
@@ -73,17 +77,18 @@ def check(
     fail_on, kinds = tuple(fail_on), None if kinds is None else tuple(kinds)
     refuse_options(
         engine, level=level, max_events=max_events, examples=examples, seed=seed, profile=profile, worlds=worlds, scenario=scenario,
-        per_kind=per_kind, max_time=max_time, shard=shard, kinds=kinds,
+        per_kind=per_kind, max_time=max_time, shard=shard, kinds=kinds, store=store,
     )  # fmt: skip
     budget = Budget(max_time)
-    with Runner(system, scenario) as runner:
+    with runner_for(system, scenario, store) as runner:
         assumed = preflight(runner, fresh_process=fresh_process)
         runner.only(kinds)
         run = _Check(runner, level, _fail_on(fail_on), frozenset(assume_broken), budget, shard)
-        if engine == "exhaust":
-            run.exhaust(max_events, PER_KIND if per_kind is None else per_kind)
-        else:
-            run.explore(drawing(examples, seed, max_events, profile, worlds))
+        with keeping(runner, store, budget):
+            if engine == "exhaust":
+                run.exhaust(max_events, PER_KIND if per_kind is None else per_kind)
+            else:
+                run.explore(drawing(examples, seed, max_events, profile, worlds))
         report = run.report(engine)
         report.again = run.again(scenario, fail_on, kinds)
     report.assumed, report.seconds = [*assumed, *run.assumed()], budget.spent
@@ -121,6 +126,7 @@ def refuse_options(
     max_time: float | None = None,
     shard: Shard = WHOLE,
     kinds: Iterable[str] | None = None,
+    store: Path | None = None,
 ) -> None:
     """Says of what `check` is asked that it cannot be asked so: before any system is run.
 
@@ -143,6 +149,8 @@ def refuse_options(
         raise BadInput(f"the number of episodes for each further kind is 0 or more, not {per_kind}")
     if max_time is not None and not max_time > 0:
         raise BadInput(f"the time is a number of seconds above 0, not {max_time}")
+    if store is not None and engine != "exhaust":
+        raise BadInput("a store is for the engine exhaust: what Hypothesis draws is drawn anew each time")
     if examples is not None and examples < 1:
         raise BadInput(f"the number of examples is 1 or more, not {examples}")
     for kind in kinds or ():
@@ -258,6 +266,7 @@ class _Check:
             own_scenario=not runner.takes_scenario,
             proof=self.proof,
             shard=str(self.shard) if self.shard != WHOLE else None,
+            kept=runner.told() if isinstance(runner, KeepingRunner) else "",
             seed=self.drawn.seed if self.drawn is not None else None,
             profile=self.drawn.profile if self.drawn is not None else None,
         )

@@ -92,6 +92,7 @@ class Report(Struct):
         seconds: how long it took.
         proof: how far the search for any number of events came, where there was one.
         shard: the share that was run, such as `2/4`, or None for all.
+        kept: what a store of episodes has to do with it, as a clause, or nothing.
     """
 
     system: str
@@ -120,6 +121,7 @@ class Report(Struct):
     seconds: float = 0.0
     proof: Proof | None = None
     shard: str | None = None
+    kept: str = ""
 
     @property
     def exit_status(self) -> int:

@@ -15,7 +15,7 @@ from fencecheck.judge import LEVELS as JUDGED
 from fencecheck.search import drawing
 from fencecheck.systems import ALL
 
-from .made import FENCED, HEAD, NAIVE, RUN, fencecheck
+from .made import FENCED, HEAD, NAIVE, RUN, fencecheck, sentence
 
 
 @pytest.fixture(autouse=True)
@@ -189,3 +189,14 @@ def test_choices_are_those_of_the_library() -> None:
     assert set(EXPECTED) < set(ALL)
     assert ASSUMPTIONS == ("honest-owners",)
     assert "older-head" in OUTAGE_HOWS
+
+
+def test_a_store_goes_on_and_is_of_one_system(tmp_path: Path) -> None:
+    store = tmp_path / "it"
+    assert fencecheck("check", "central", "--max-events", "1", "--store", store).exit_code == 0
+    again = fencecheck("check", "central", "--max-events", "1", "--store", store)
+    assert "episodes were run before, and read from the store" in again.stdout
+    assert "a store holds the episodes of one system" in sentence("check", "central", "planfence", "--store", store)
+    assert (
+        "holds episodes of system central, not planfence" in fencecheck("check", "planfence", "--max-events", "1", "--store", store).stderr
+    )

@@ -218,7 +218,7 @@ class TestStore:
         with sqlite3.connect(tmp_path / "it") as db:
             db.execute("CREATE TABLE theirs (x)")
         db.close()
-        with pytest.raises(BadInput, match="it is no store of results: name another file"):
+        with pytest.raises(BadInput, match="it is no store of these results: name another file"):
             measured(tmp_path / "it", episodes=2)
 
     def test_a_folder_that_is_not_there(self, tmp_path: Path) -> None:

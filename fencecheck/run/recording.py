@@ -20,6 +20,8 @@ from msgspec import Struct
 from fencecheck.errors import BadInput
 
 FORMAT = 1
+MOST_DEEP = 200
+"""How deep plain data that comes from outside may be nested: copying, comparing and encoding it recurse, and Python's limit is 1,000 calls."""
 
 
 class Decision(Struct, frozen=True, forbid_unknown_fields=True):
@@ -169,6 +171,21 @@ def decoded(data: bytes, name: str) -> dict[str, Decision]:
         if other.output != decision.output:
             raise BadInput(f"{name} holds two decisions of {decision.of} for {shown(decision.input)}: remove one")
     return decisions
+
+
+def deeper_than(plain: Any, most: int) -> bool:
+    """Whether plain data is nested deeper than that."""
+    level = [plain]
+    for _ in range(most + 1):
+        level = [
+            inner
+            for part in level
+            if isinstance(part, dict | list | tuple)
+            for inner in (part.values() if isinstance(part, dict) else part)
+        ]
+        if not level:
+            return False
+    return True
 
 
 def shown(input: Any, most: int = 300) -> str:

@@ -22,6 +22,7 @@ from fencecheck.run.adapter import missing_hooks
 from fencecheck.run.simulate import Runner
 
 from .foreign import ADDRESS, WINDOW, WORLD, World, running
+from .test_orphans import until
 
 OVER = "the order of requests that are under way together is the system's own"
 
@@ -307,6 +308,32 @@ def test_a_process_that_cannot_be_launched_is_one_sentence(tmp_path: Path, attri
         runner.run()
     assert str(raised.value).startswith("Foreign: ")
     assert said in str(raised.value)
+
+
+def test_what_a_slow_process_lacks_is_told_before_it_counts_as_stuck(tmp_path: Path) -> None:
+    slow = process(tmp_path, "pass", command=[sys.executable, "-S", "-c", "import time; time.sleep(600)"], timeout_s=0.5)
+    with pytest.raises(CouldNotRun, match=r"does not listen at http://127\.0\.0\.1:\d+/start after 0\.4 s: "), Runner(slow) as runner:
+        runner.run()
+
+
+def test_an_answer_without_an_end_fills_no_memory() -> None:
+    with running(lambda world: {"halted": "x" * 2_000_000}) as runner:
+        ended = runner.run().ended
+    assert (ended.how, ended.detail.partition("(")[2]) == ("crashed", "DecodingError: more than 1,048,576 bytes came)")
+
+
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="the variables of a process are told in /proc")
+def test_what_left_the_process_group_is_killed_too(tmp_path: Path) -> None:
+    body = """
+import subprocess
+child = subprocess.Popen(["sleep", "600"], start_new_session=True)
+Path("child").write_text(str(child.pid))
+"""
+    with Runner(process(tmp_path, body)) as runner:
+        runner.run()
+        child = int((tmp_path / "child").read_text())
+        assert alive(child)
+    until(lambda: not alive(child))
 
 
 def test_a_port_at_which_something_listens_already(tmp_path: Path) -> None:

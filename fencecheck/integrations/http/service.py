@@ -337,16 +337,16 @@ class _OwnTargets:
 
 
 async def _no_such_place(request: Request, _: Exception) -> Response:
-    places = ", ".join(dict.fromkeys(f"{method} {path.replace('{about:path}', '...')}" for method, path, _ in ROUTES))
+    places = ", ".join(dict.fromkeys(f"{method} {path.replace('{about:path}', '...')}" for method, path, _port in ROUTES))
     return _response(
         wire.problem(404, f"there is nothing at {request.url.path[:200]}: below the base URL of an episode there are {places}")
     )
 
 
 async def _no_such_method(request: Request, _: Exception) -> Response:
-    episode, _, path = request.url.path.removeprefix("/episodes/").partition("/")
-    here = [method for method, pattern, _ in ROUTES if path.partition("/")[0] == pattern.partition("/")[0]] if episode else []
-    allowed = ", ".join(dict.fromkeys(here)) or "POST"
+    place = request.url.path.removeprefix("/episodes/").partition("/")[2].partition("/")[0]
+    here = dict.fromkeys(method for method, pattern, _port in ROUTES if place == pattern.partition("/")[0])
+    allowed = ", ".join(here) or "POST"
     return _response(wire.problem(405, f"{request.method} means nothing here: use {allowed}", {"allow": allowed}))
 
 

@@ -341,7 +341,15 @@ class FileSystem(AgentSystem):
             raise BadInput("an argument is a path below root, which is another one in each process: give the path relative to root")
         whole = "\n".join(texts)
         found = {path: self._holding(path, whole) for path in self.files}
-        return {path: ids or [self._known[path]] for path, ids in found.items() if ids or path in self._known}
+        made_from = {path: ids or [self._known[path]] for path, ids in found.items() if ids or path in self._known}
+        for path, ids in made_from.items():
+            for id in ids:
+                if self.kit._landing.version(id, path) not in self.kit._world.records:
+                    raise BadInput(
+                        f"{path!r} was written and written again between two calls of ports, maybe by a thread or a process that the agent "
+                        "started: write it in a port, and let run() wait for what it starts"
+                    )
+        return made_from
 
     def _holding(self, key: str, text: str) -> list[str]:
         """The versions that hold a mark which stands in `text`, in the order in which they were there."""

@@ -484,6 +484,22 @@ def test_an_agent_that_goes_into_the_directory_is_brought_back() -> None:
     assert [*went, os.getcwd()] == [began] * 3
 
 
+def test_a_version_that_came_and_went_between_two_ports_is_told() -> None:
+    """As one does that a thread of the agent's writes while the kit looks."""
+
+    class Unseen(Spoils):
+        def run(self) -> None:
+            path = self.root / "notes.md"
+            content = self.read("notes.md")
+            path.write_text("for a moment")
+            self.true_head("notes.md")
+            path.write_text(content)
+            self.kit.act("write", {"path": "notes.md", "content": "new"}, via=lambda: None)
+
+    with pytest.raises(CouldNotRun, match=r"'notes\.md' was written and written again between two calls"), Runner(Unseen) as runner:
+        runner.run()
+
+
 def test_a_file_that_grows_without_end_is_one_sentence() -> None:
     with (
         pytest.raises((BadInput, CouldNotRun), match=r"'notes\.md' has grown to 20,000 MiB, and is read at each point"),

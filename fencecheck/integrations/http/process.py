@@ -47,6 +47,7 @@ class Process:
         environment: variables besides those of this process and PORT.
         ready_s: seconds until it has to listen.
         output: the file to whose end it writes; None for one that is thrown away.
+        past: a host that it is to reach without any proxy.
 
     Raises:
         BadInput: that file cannot be written.
@@ -64,12 +65,13 @@ class Process:
         environment: Mapping[str, str],
         ready_s: float,
         output: Path | None = None,
+        past: str = "",
     ) -> None:
         self._name, self._command, self._template = name, command, url
         self._folder, self._environment, self._ready_s = folder, environment, ready_s
         self._process: subprocess.Popen[bytes] | None = None
         self._guard: subprocess.Popen[bytes] | None = None
-        self._keeps = output is not None
+        self._keeps, self._past = output is not None, past
         self._mark = f"FENCECHECK_LAUNCHED_{secrets.token_hex(12)}"  # whoever the process starts inherits it
         self._said = _appended(name, output)
         self.url = url
@@ -96,7 +98,7 @@ class Process:
             self._process = subprocess.Popen(
                 command,
                 cwd=self._folder,
-                env={**os.environ, "PORT": str(port), **self._environment, self._mark: ""},
+                env={**os.environ, **_past_proxies(self._past), "PORT": str(port), **self._environment, self._mark: ""},
                 stdin=subprocess.DEVNULL,
                 stdout=self._said,
                 stderr=self._said,
@@ -193,6 +195,14 @@ class Process:
         lines = [line.strip() for line in tail.splitlines() if line.strip()]
         told = next((line for line in reversed(lines) if "Error" in line), lines[-1] if lines else "")
         return f" ({told[:200]})" if told else ""
+
+
+def _past_proxies(host: str) -> dict[str, str]:
+    """The variables by which HTTP clients know which hosts no proxy leads to: this one too."""
+    if not host:
+        return {}
+    found = {name: os.environ.get(name, "") for name in ("no_proxy", "NO_PROXY")}
+    return {name: f"{hosts},{host}" if hosts else host for name, hosts in found.items()}
 
 
 def _with(mark: bytes) -> Iterator[int]:

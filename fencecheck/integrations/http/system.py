@@ -84,7 +84,7 @@ class HttpSystem(AgentSystem):
             folder = self._folder()
             output = None if self.output is None else folder / self.output
             ready_s = min(self.ready_s, _PART_OF_A_WAIT * self.timeout_s)  # else it were stuck before it is told what it lacks
-            self.process = Process(name_of(self), self.command, self.start_url, folder, self.env, ready_s, output)
+            self.process = Process(name_of(self), self.command, self.start_url, folder, self.env, ready_s, output, self.service.address[0])
             self.process.launch()
 
     def shutdown(self) -> None:

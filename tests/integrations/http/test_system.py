@@ -316,6 +316,21 @@ def test_what_a_slow_process_lacks_is_told_before_it_counts_as_stuck(tmp_path: P
         runner.run()
 
 
+@pytest.mark.parametrize("spared", [None, "other.example"])
+def test_no_proxy_stands_between_the_process_and_the_service(spared: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
+    for name in ("no_proxy", "NO_PROXY"):
+        monkeypatch.setenv(name, spared) if spared else monkeypatch.delenv(name, raising=False)
+    body = """
+Path("spared").write_text(os.environ["no_proxy"])
+ask("/actions/ship", {"args": {"to": "Tokyo"}})
+"""
+    with Runner(process(tmp_path, body)) as runner:
+        history = runner.run()
+    assert (history.ended.how, len(history.effects)) == ("returned", 1)
+    assert (tmp_path / "spared").read_text() == (f"{spared},127.0.0.1" if spared else "127.0.0.1")
+
+
 def test_an_answer_without_an_end_fills_no_memory() -> None:
     with running(lambda world: {"halted": "x" * 2_000_000}) as runner:
         ended = runner.run().ended

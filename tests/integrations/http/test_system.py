@@ -311,9 +311,14 @@ def test_a_process_that_cannot_be_launched_is_one_sentence(tmp_path: Path, attri
 
 
 def test_what_a_slow_process_lacks_is_told_before_it_counts_as_stuck(tmp_path: Path) -> None:
-    slow = process(tmp_path, "pass", command=[sys.executable, "-S", "-c", "import time; time.sleep(600)"], timeout_s=0.5)
-    with pytest.raises(CouldNotRun, match=r"does not listen at http://127\.0\.0\.1:\d+/start after 0\.4 s: "), Runner(slow) as runner:
-        runner.run()
+    """As it does after `timeout_s` without a port call."""
+    never = [sys.executable, "-S", "-c", "import time; time.sleep(600)"]
+    slow = process(tmp_path, "pass", command=never, timeout_s=0.5)()
+    try:
+        with pytest.raises(CouldNotRun, match=r"does not listen at http://127\.0\.0\.1:\d+/start after 0\.4 s: "):
+            slow.open()
+    finally:
+        slow.shutdown()
 
 
 @pytest.mark.parametrize("spared", [None, "other.example"])

@@ -10,9 +10,9 @@ import sys
 import threading
 import traceback
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -120,11 +120,26 @@ def _unexpected(error: BaseException) -> str:
 
 @contextmanager
 def _no_exit() -> Iterator[None]:
-    """A system under test that calls `sys.exit` must not decide the exit status."""
+    """A system under test that calls `sys.exit` or `os._exit` must not decide the exit status, nor where relative paths lead by going elsewhere."""
+    process, folder, ends = os.getpid(), os.getcwd(), os._exit
+
+    def refused(status: int) -> NoReturn:
+        if os.getpid() == process:  # a child that it forked may end as it likes
+            _say(
+                f"the system under test called os._exit({status!r}), and nothing can be judged after that: take it out, or raise an exception"
+            )
+            status = 2
+        ends(status)
+
+    os._exit = refused
     try:
         yield
     except SystemExit as error:
         raise CouldNotRun(f"the system under test called sys.exit({error.code!r}): guard that with if __name__ == '__main__'") from error
+    finally:
+        os._exit = ends
+        with suppress(OSError):
+            os.chdir(folder)
 
 
 @click.group("fencecheck", cls=_Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

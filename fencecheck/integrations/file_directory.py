@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 import tempfile
 import weakref
 from collections.abc import Iterable
+from contextlib import suppress
+from itertools import count
 from pathlib import Path
 
 try:
@@ -29,9 +32,15 @@ class Directory:
         root: where the files of an episode are.
     """
 
+    root: Path
+
     def __init__(self) -> None:
+        self._make()
+
+    def _make(self) -> None:
         self._top, self._lock = _made_and_locked()
         self._finalizer = weakref.finalize(self, _remove, self._top, self._lock, os.getpid())
+        self._is = _identity(self._top)
         self.root = self._top / "root"
         self.root.mkdir()
         new = self.root / "new"
@@ -41,14 +50,22 @@ class Directory:
     def clear(self, keep: Iterable[str] = ()) -> None:
         """Removes everything in it, whatever an episode left there, but for plain files that were made as the first one was.
 
+        Nothing outside is touched: what leads out of it is removed itself. Where the directory is not the one that was made any more, another
+        is made.
+
         Args:
             keep: paths relative to `root` of files that may stay, as they will be written anew: on a disk, removing a file takes fifty times as
                 long as writing one.
         """
+        if _identity(self._top) != self._is:
+            self._finalizer()
+            self._make()
         paths = {os.path.join(self.root, path) for path in keep}
         try:
+            if os.path.islink(self.root):
+                os.unlink(self.root)
             self._empty(str(self.root), paths)
-        except OSError:  # a folder without permissions, or the root itself is gone
+        except (OSError, RecursionError):  # a folder without permissions, or one of many in each other, or the root itself is gone
             _remove_tree(self.root)
             self.root.mkdir()
 
@@ -74,7 +91,7 @@ class Directory:
 def _made_and_locked() -> tuple[Path, int]:
     _sweep()
     while True:
-        top = Path(tempfile.mkdtemp(prefix=PREFIX))
+        top = Path(os.path.realpath(tempfile.mkdtemp(prefix=PREFIX)))
         lock = os.open(top / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
         if _locks(lock) and top.exists():
             return top, lock
@@ -113,10 +130,37 @@ def _remove(top: Path, lock: int, owner: int) -> None:
         os.close(lock)
 
 
+def _identity(top: Path) -> tuple[int, int] | None:
+    """Which directory stands there, whatever its name; None for none."""
+    try:
+        found = os.lstat(top)
+    except OSError:
+        return None
+    return (found.st_dev, found.st_ino) if stat.S_ISDIR(found.st_mode) else None
+
+
 def _remove_tree(top: Path) -> None:
-    shutil.rmtree(top, ignore_errors=True)
-    if top.exists():  # a folder that may not be looked into
-        for folder, names, _ in os.walk(top):
-            for name in names:
-                os.chmod(os.path.join(folder, name), 0o700)
+    with suppress(RecursionError):
         shutil.rmtree(top, ignore_errors=True)
+    if top.is_dir() and not top.is_symlink():  # a folder that may not be looked into, or folders in each other by the hundred
+        _flatten(top)
+        shutil.rmtree(top, ignore_errors=True)
+    elif os.path.lexists(top):
+        top.unlink()
+
+
+def _flatten(top: Path) -> None:
+    """Brings each folder in it right below it, so that no path is too long and nothing has to recurse."""
+    os.chmod(top, 0o700)
+    todo = [top]
+    moved = count()
+    while todo:
+        folder = todo.pop()
+        for name in os.listdir(folder):
+            found = folder / name
+            if found.is_symlink() or not found.is_dir():
+                continue
+            os.chmod(found, 0o700)
+            if folder != top:
+                found = found.rename(top / f"fencecheck-{next(moved)}")
+            todo.append(found)

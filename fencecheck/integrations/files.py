@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import stat
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
@@ -39,6 +40,10 @@ FIRST_SAVED_NS = 1_700_000_000_000_000_000
 """Modification time of each file at the beginning of an episode, in nanoseconds since 1970: the past, so that what the agent writes is newer."""
 BETWEEN_SAVES_NS = 2_000_000_000
 """By how much a save is later than the one before."""
+MOST_BYTES = 67_108_864
+"""Most bytes of a file."""
+_LONGEST_NAME = 255  # bytes of a part of a path, on the file systems that people use
+_AT_ONCE = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)  # nobody need write to a pipe for it to be opened
 OLDER_NS = 3_600_000_000_000
 """By how much an older time is older."""
 
@@ -107,10 +112,12 @@ class FileSystem(AgentSystem):
 
     def open(self) -> None:
         """Makes the directory, once for each worker. An override calls `super().open()`."""
+        self._began_in = os.getcwd()
         self._directory = Directory()
 
     def shutdown(self) -> None:
         """Removes the directory. An override calls `super().shutdown()`."""
+        os.chdir(self._began_in)  # an agent may have gone into the directory, and paths of whoever runs this are relative
         self._directory.close()
 
     def setup(self, kit: Kit) -> None:
@@ -119,6 +126,7 @@ class FileSystem(AgentSystem):
         if not self.files:
             raise BadInput(f"{type(self).__qualname__} names no files: files = {{'notes.md': ''}}")
         directory: Directory = self.worker._directory
+        os.chdir(self.worker._began_in)
         directory.clear(self.files)
         self.root = directory.root
         self._paths = {path: os.path.join(self.root, path) for path in self.files}
@@ -178,21 +186,21 @@ class FileSystem(AgentSystem):
 
     def publish(self, key: str, value: Any) -> str:
         """Somebody saves the file in place, later than it was saved before."""
+        self._refuse_outside(self._paths[key])
         self._save(key, str(value), self._last_saved(key) + BETWEEN_SAVES_NS)
         return self.version(str(value))
 
     def remove(self, key: str) -> None:
         """Somebody deletes the file, if it is there."""
+        self._refuse_outside(os.path.dirname(self._paths[key]))
         self._last_saved(key)
         with contextlib.suppress(FileNotFoundError):
             os.unlink(self._paths[key])
 
     def true_head(self, key: str) -> str | None:
         """What is on disk now: the hash of the content, None where no file is."""
-        try:
-            with open(self._paths[key], "rb", buffering=0) as file:
-                data = file.read()
-        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        data = self._on_disk(key)
+        if data is None:
             return None
         id = self.version(data)
         if id not in self._seen[key]:
@@ -200,8 +208,43 @@ class FileSystem(AgentSystem):
             self._known[key] = id  # nobody else wrote it
         return id
 
+    def _on_disk(self, key: str) -> bytes | None:
+        """What stands in the file; None where there is none, but a folder, a pipe or the like, for which nobody must wait.
+
+        Raises:
+            BadInput: it is too large.
+        """
+        try:
+            file = os.open(self._paths[key], os.O_RDONLY | _AT_ONCE)
+        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+            return None
+        try:
+            about = os.fstat(file)
+            if not stat.S_ISREG(about.st_mode):
+                return None
+            if about.st_size > MOST_BYTES:
+                size, most = (f"{count / 1_048_576:,.0f} MiB" for count in (about.st_size, MOST_BYTES))
+                raise BadInput(f"{key!r} has grown to {size}, and is read at each point: keep the files of a scenario below {most}")
+            return _whole(file, about.st_size)
+        finally:
+            os.close(file)
+
+    def _refuse_outside(self, path: str) -> None:
+        """Says that what is changed there would be changed elsewhere, since the agent has put a link into the path.
+
+        Raises:
+            BadInput: it would.
+        """
+        leads_to, root = os.path.realpath(path), str(self.root)
+        if leads_to != root and not leads_to.startswith(root + os.sep):
+            what = os.path.relpath(path, root)
+            raise BadInput(
+                f"the agent made {what!r} a link out of its directory, where nobody else's changes can be played: keep links in it"
+            )
+
     def publish_how(self, key: str, how: str, value: Any) -> str | None:
         """Somebody changes the file in one of the ways of `HOWS`. Nothing that is not there can be changed so."""
+        self._refuse_outside(self._paths[key])
         if not os.path.isfile(self._paths[key]):
             return None
         return _CHANGES[how](self, key, str(value), self._last_saved(key))
@@ -298,12 +341,27 @@ class FileSystem(AgentSystem):
             raise BadInput("an argument is a path below root, which is another one in each process: give the path relative to root")
         whole = "\n".join(texts)
         found = {path: self._holding(path, whole) for path in self.files}
-        return {path: ids or [self._known[path]] for path, ids in found.items() if ids or path in self._known}
+        made_from = {path: ids or [self._known[path]] for path, ids in found.items() if ids or path in self._known}
+        for path, ids in made_from.items():
+            for id in ids:
+                if self.kit._landing.version(id, path) not in self.kit._world.records:
+                    raise BadInput(
+                        f"{path!r} was written and written again between two calls of ports, maybe by a thread or a process that the agent "
+                        "started: write it in a port, and let run() wait for what it starts"
+                    )
+        return made_from
 
     def _holding(self, key: str, text: str) -> list[str]:
         """The versions that hold a mark which stands in `text`, in the order in which they were there."""
         marks = [mark for mark in self._marks[key] if mark in text]
         return [id for id, content in self._seen[key].items() if any(mark in content for mark in marks)] if marks else []
+
+
+def _whole(file: int, size: int) -> bytes:
+    parts = []
+    while part := os.read(file, size + 1):
+        parts.append(part)
+    return b"".join(parts)
 
 
 def _text(part: str | bytes) -> str:
@@ -321,6 +379,14 @@ _CHANGES: dict[str, Callable[[FileSystem, str, str, int], str | None]] = {
 }
 
 
+def _encodes(path: str) -> bool:
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def _of_these(files: Files, action: Action) -> Action:
     """The action, which depends on those of the files only that are there at the beginning: nobody else writes one that the agent makes."""
     if action.keys_of is not path_of:
@@ -332,8 +398,16 @@ def _scenario(name: str, files: Files, actions: Sequence[Action]) -> Scenario:
     if not isinstance(files, Mapping) or not all(isinstance(path, str) for path in files):
         raise BadInput(f"{name}: files maps paths to their content: files = {{'notes.md': ''}}")
     for path in files:
-        if os.path.isabs(path) or os.path.normpath(path) != path or path.startswith("..") or path == ".":
+        parts_of = path.split("/")
+        if os.path.isabs(path) or os.path.normpath(path) != path or {".", ".."} & {*parts_of}:
             raise BadInput(f"{name}: the path {path!r} of files must be relative to root, without '.' and '..', such as 'src/app.py'")
+        if "\0" in path or not _encodes(path) or max(len(os.fsencode(part)) for part in parts_of) > _LONGEST_NAME:
+            raise BadInput(
+                f"{name}: no file can have the path {path!r:.100} of files: each part is a text of at most {_LONGEST_NAME} bytes"
+            )
+        above = next((folder for folder in files if path.startswith(f"{folder}/")), None)
+        if above is not None:
+            raise BadInput(f"{name}: files has {above!r} and {path!r}, and nothing is both a file and a folder: rename one")
     for action in actions:
         if not isinstance(action, Action):
             raise BadInput(f"{name}: actions is a list of actions, such as [writes('write')], and holds {action!r}")

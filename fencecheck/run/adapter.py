@@ -142,7 +142,8 @@ def missing_hooks(system: Any) -> dict[str, str]:
 
 def name_of(system: Any) -> str:
     """What reports call the system: its `name` if it has one, else that of its class."""
-    return str(getattr(system, "name", None) or getattr(system, "__qualname__", None) or type(system).__qualname__)
+    name = getattr(system, "name", None)
+    return name if name and isinstance(name, str) else str(getattr(system, "__qualname__", None) or type(system).__qualname__)
 
 
 def from_functions(

@@ -5,11 +5,11 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 
-from fencecheck.errors import BadInput
+from fencecheck.errors import BadInput, FencecheckError
 from fencecheck.interleaving import KINDS
 from fencecheck.model import Scenario
 from fencecheck.run.adapter import OPTIONAL, RUNTIMES, AgentSystem, name_of
-from fencecheck.run.raised import said
+from fencecheck.run.raised import place, said
 from fencecheck.run.slips import refuse_slips
 
 SystemLike = type[AgentSystem] | Callable[[], AgentSystem]
@@ -31,6 +31,18 @@ def checked(system: SystemLike) -> AgentSystem:
         raise BadInput(f"{name} cannot be made without arguments: {said(error)}{right}") from error
     if not isinstance(probe, AgentSystem):
         raise BadInput(f"{name} makes a {type(probe).__name__}, not an adapter: let it inherit from fencecheck.AgentSystem")
+    try:
+        _refuse(name, probe)
+    except FencecheckError:
+        raise
+    except Exception as error:  # a property, or a __getattr__
+        at = place(error)
+        where = f" ({at})" if at else ""
+        raise BadInput(f"{name} cannot be looked at: {said(error)}{where}: let its attributes be plain, and set up in setup()") from error
+    return probe
+
+
+def _refuse(name: str, probe: AgentSystem) -> None:
     if type(probe).run is AgentSystem.run:
         raise BadInput(f"{name} has no run(): define run(self), which carries out one episode")
     if probe.runtime not in RUNTIMES:
@@ -40,7 +52,6 @@ def checked(system: SystemLike) -> AgentSystem:
     refuse_slips(name, type(probe))
     _refuse_methods(name, probe)
     _refuse_attributes(name, probe)
-    return probe
 
 
 def _refuse_methods(name: str, probe: AgentSystem) -> None:

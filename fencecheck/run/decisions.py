@@ -26,7 +26,7 @@ from fencecheck.errors import BadInput
 from fencecheck.run.aio import on_trio
 from fencecheck.run.current import current
 from fencecheck.run.raised import said
-from fencecheck.run.recording import Decision, Recording, shown
+from fencecheck.run.recording import MOST_DEEP, Decision, Recording, deeper_than, shown
 from fencecheck.run.world import snapshot
 
 Mode = Literal["record", "replay", "auto"]
@@ -335,11 +335,15 @@ def _plain(value: Any, what: str, right: str) -> Any:
 
     try:
         plain = msgspec.to_builtins(value, enc_hook=other, str_keys=True, order="sorted")
+        if deeper_than(plain, MOST_DEEP):
+            raise BadInput(f"{what} is nested more than {MOST_DEEP} deep: {right}")
         if _holds_no_number(plain):  # which JSON would hold as null, so that it were one input with None
             raise BadInput(f"{what} holds a number that is infinite, or not a number, which JSON cannot hold: {right}")
         return msgspec.json.decode(msgspec.json.encode(plain))
     except BadInput as error:
         raise _refused(error) from None
+    except RecursionError as error:
+        raise _refused(BadInput(f"{what} is nested more than {MOST_DEEP} deep, or holds itself: {right}")) from error
     except Exception as error:
         raise _refused(BadInput(f"{what} is nothing that JSON can hold ({said(error)}): {right}")) from error
 

@@ -9,6 +9,8 @@ from pathlib import Path
 _OURS = str(Path(__file__).parent.parent)
 _LIBRARIES = tuple({sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")})
 
+_MOST_SAID = 2_000
+
 
 def is_library(file: str) -> bool:
     """Whether a source file is fencecheck's own, or of a library: not of the system under test."""
@@ -16,13 +18,13 @@ def is_library(file: str) -> bool:
 
 
 def said(error: BaseException) -> str:
-    """Its kind and its text, where it has one: `KeyError: 'order'`."""
+    """Its kind and the beginning of its text, where it has one: `KeyError: 'order'`."""
     kind = type(error).__name__
     try:
         text = str(error)
     except Exception:
         return f"{kind} (whose text cannot be made)"
-    return f"{kind}: {text}" if text else kind
+    return f"{kind}: {text[:_MOST_SAID]}{'…' if text[_MOST_SAID:] else ''}" if text else kind
 
 
 def place(error: BaseException) -> str:

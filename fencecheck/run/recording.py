@@ -12,6 +12,7 @@ import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from stat import S_ISDIR, S_ISREG
 from typing import Any
 
 import msgspec
@@ -20,6 +21,8 @@ from msgspec import Struct
 from fencecheck.errors import BadInput
 
 FORMAT = 1
+MOST_DEEP = 200
+"""How deep plain data that comes from outside may be nested: copying, comparing and encoding it recurse, and Python's limit is 1,000 calls."""
 
 
 class Decision(Struct, frozen=True, forbid_unknown_fields=True):
@@ -89,18 +92,21 @@ class Recording:
     def _read(self) -> None:
         try:
             stat = self.path.stat()
+            if not S_ISREG(stat.st_mode) and not S_ISDIR(stat.st_mode):  # nobody may ever write to a pipe
+                raise BadInput(f"{self.path} cannot be read (is no plain file): name a file of decisions")
             stamp = (stat.st_ino, stat.st_mtime_ns, stat.st_size)
             if stamp != self._stamp:
                 self._known = decoded(self.path.read_bytes(), str(self.path))
                 self._stamp = stamp
         except FileNotFoundError:
             self._known, self._stamp = {}, None
-        except OSError as error:
+        except (OSError, ValueError) as error:
             raise BadInput(f"{self.path} cannot be read ({_reason(error)}): name a file of decisions") from error
 
     def _write(self) -> None:
         draft = self.path.with_name(f".{self.path.name}.{os.getpid()}")
         try:
+            self._remove_drafts()
             try:
                 with draft.open("wb") as file:
                     file.write(encoded(self._known.values()))
@@ -112,6 +118,13 @@ class Recording:
         except OSError as error:
             raise BadInput(f"{self.path} cannot be written ({_reason(error)}): name a file in a folder that can be") from error
         self._stamp = None  # read once more: another system may count its time coarsely
+
+    def _remove_drafts(self) -> None:
+        """Those of processes that were killed while they wrote: whoever holds the lock is the only one who writes."""
+        begins = f".{self.path.name}."
+        for name in os.listdir(self.path.parent):
+            if name.startswith(begins) and name.removeprefix(begins).isdecimal():
+                self.path.with_name(name).unlink(missing_ok=True)
 
 
 def merge(into: Path | str, *others: Path | str) -> int:
@@ -171,6 +184,21 @@ def decoded(data: bytes, name: str) -> dict[str, Decision]:
     return decisions
 
 
+def deeper_than(plain: Any, most: int) -> bool:
+    """Whether plain data is nested deeper than that."""
+    level = [plain]
+    for _ in range(most + 1):
+        level = [
+            inner
+            for part in level
+            if isinstance(part, dict | list | tuple)
+            for inner in (part.values() if isinstance(part, dict) else part)
+        ]
+        if not level:
+            return False
+    return True
+
+
 def shown(input: Any, most: int = 300) -> str:
     """An input in a sentence."""
     text = msgspec.json.encode(input, order="sorted").decode()
@@ -199,5 +227,5 @@ def _locked(path: Path) -> Iterator[None]:
         os.close(handle)
 
 
-def _reason(error: OSError) -> str:
-    return (error.strerror or type(error).__name__).lower()
+def _reason(error: OSError | ValueError) -> str:
+    return (getattr(error, "strerror", None) or str(error) or type(error).__name__).lower()

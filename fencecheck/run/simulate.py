@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
@@ -31,6 +32,8 @@ from fencecheck.run.world import Prepared, World
 
 _Episode = Callable[[AgentSystem, Kit, Landing], Ended]
 MOST_RESTARTS = 50
+_FORKED = 70
+"""Exit status of a child that a system forked and did not end, where the episode ends."""
 
 
 class Extent(NamedTuple):
@@ -234,8 +237,13 @@ class Runner:
         episode: _Episode = self._episode if self._runtime is None else self._awaited_episode
         if self.plain is None and not lines:  # a line that is noted is that of the coroutine itself
             episode = self._first(episode)
-        with _origins() if lines else _NOTHING:
-            ended = episode(instance, kit, landing)
+        process = os.getpid()
+        try:
+            with _origins() if lines else _NOTHING:
+                ended = episode(instance, kit, landing)
+        finally:
+            if os.getpid() != process:  # the system forked: the search is not the child's to go on with, as a second one
+                os._exit(_FORKED)
         log.append(ended)
         kit._close()
         history = History(world.prepared.scenario, log, world.records, world.versions, dropped, self.own_store, noted or {})

@@ -8,13 +8,18 @@ of that name, with the arguments by name.
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
-from functools import partial, wraps
+from functools import cached_property, partial, wraps
+from inspect import getattr_static
+from string import Formatter
 from typing import TYPE_CHECKING, Any
 
-from fencecheck.errors import BadInput
+from fencecheck.errors import BadInput, alike
+from fencecheck.run.lines import line_of_caller
 from fencecheck.run.raised import said
+from fencecheck.run.unknown import no_key
 
 if TYPE_CHECKING:
     from fencecheck.run.kit import Kit
@@ -22,6 +27,8 @@ if TYPE_CHECKING:
 KeyOf = str | Callable[..., str]
 """How the arguments of a method name a key: a format of them, by number (`{0}`) or by name (`{order_id}`), or a function of them."""
 Names = Iterable[str] | Mapping[str, Any]
+_MOST_SHOWN = 100
+_PORTS = "_fencecheck_ports"
 _OWN = {
     "class", "new", "init", "del", "getattribute", "getattr", "setattr", "delattr", "init_subclass", "subclasshook", "dict", "weakref",
     "slots", "doc", "module", "class_getitem", "mro_entries", "reduce", "reduce_ex", "getstate", "setstate", "getnewargs",
@@ -134,10 +141,11 @@ class _Asks(_Port):
             key = key_of(*args, **options) if callable(key_of) else self._formatted(key_of, method, args, options)
         except Exception as error:
             how = "its function" if callable(key_of) else repr(key_of)
-            raise self._refused(f"{how} names no key for {self._called(args, options)}: {said(error)}") from error
+            why = said(error) if callable(key_of) else _lacks(key_of, _arguments(method, args, options)) or said(error)
+            raise self._refused(f"{how} names no key for {self._called(args, options)}{line_said()}: {why}") from error
         if key not in self.kit.scenario.keys:
-            known = ", ".join(self.kit.scenario.keys)
-            raise self._refused(f"the key of {self._called(args, options)} is {key!r}, which no owner holds (keys: {known})")
+            given = f"{key[:_MOST_SHOWN]}…" if isinstance(key, str) and len(key) > _MOST_SHOWN else key
+            raise self._refused(f"{self._called(args, options)}{line_said()}: {no_key(self.kit.scenario.keys, given)}")
         return key
 
     def _formatted(self, form: str, method: Any, args: tuple[Any, ...], options: dict[str, Any]) -> str:
@@ -152,14 +160,45 @@ class _Asks(_Port):
             could = f"any of {', '.join(meant)}" if meant else f"none of {', '.join(keys)}"
             form = f"{self.name.partition('_')[2] or self.name}/{{0}}"
             called = self._called(tuple(arguments.values()), {})
-            raise self._refused(f"{called} could mean {could}: say which, as {self.port}s={{{self.name!r}: {form!r}}}")
+            raise self._refused(f"{called}{line_said()} could mean {could}: say which, as {self.port}s={{{self.name!r}: {form!r}}}")
         return meant[0]
 
     def _refused(self, why: str) -> Exception:
         return self.kit._refuse(BadInput(f"kit.wrap: {why}"))  # what a client raises, its caller may swallow
 
     def _called(self, args: tuple[Any, ...], options: Mapping[str, Any]) -> str:
-        return f"{self.name}({', '.join([*map(repr, args), *(f'{name}={value!r}' for name, value in options.items())])})"
+        return f"{self.name}({', '.join([*map(_shown, args), *(f'{name}={_shown(value)}' for name, value in options.items())])})"
+
+
+def _lacks(form: str, arguments: Mapping[str, Any]) -> str:
+    """Which argument a format asks for that there is not, in words, or nothing."""
+    try:
+        asked = [re.split(r"[.\[]", name)[0] for _, name, _, _ in Formatter().parse(form) if name]
+    except ValueError:  # it is no format
+        return ""
+    for name in asked:
+        if name.isdecimal() and int(name) >= len(arguments):
+            return f"there is no argument number {name}: they are {', '.join(arguments) or 'none'}, counted from 0"
+        if not name.isdecimal() and name not in arguments:
+            like = alike(name, arguments)
+            right = f"did you mean {{{like}}}?" if like is not None else f"they are {', '.join(arguments) or 'none'}"
+            return f"there is no argument {name!r}: {right}"
+    return ""
+
+
+def line_said() -> str:
+    """` at agent.py:12`, or nothing where no line is known."""
+    line = line_of_caller()
+    return f" at {line}" if line else ""
+
+
+def _shown(value: Any) -> str:
+    """An argument in a sentence, whatever its `repr` does."""
+    try:
+        text = repr(value)
+    except Exception:
+        return f"a {type(value).__name__}"
+    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}…"
 
 
 class _Acts(_Port):
@@ -206,6 +245,8 @@ def _stand_in(client: Any, ports: Mapping[str, _Port], where: str) -> Any:
     deeper: dict[str, dict[str, _Port]] = {}
     for name, port in ports.items():
         first, _, rest = name.partition(".")
+        if not rest:
+            _refuse_as_port(client, first, where)
         if not hasattr(client, first):
             raise BadInput(f"kit.wrap: {_kind(client)} has no {where}{first}{_near(first, client)}")
         if rest:
@@ -219,6 +260,14 @@ def _stand_in(client: Any, ports: Mapping[str, _Port], where: str) -> Any:
     return _class_for(client, replaced)()
 
 
+def _refuse_as_port(client: Any, name: str, where: str) -> None:
+    """Says of what is asked for on `client` that it can be no port, before anything of the client's own runs."""
+    if isinstance(getattr_static(type(client), name, None), property | cached_property):
+        raise BadInput(f"kit.wrap: {where}{name} of {_kind(client)} is a property, which is no call: make the method that it calls a port")
+    if name in getattr_static(type(client), _PORTS, ()):
+        raise BadInput(f"kit.wrap: {where}{name} is a port of this client already, and would be two calls: wrap the client itself once")
+
+
 def _class_for(client: Any, replaced: Mapping[str, Any]) -> type[Any]:
     """The class of one stand-in. What it is asked for by a special method is looked up on the class, so each has one of its own."""
 
@@ -226,6 +275,8 @@ def _class_for(client: Any, replaced: Mapping[str, Any]) -> type[Any]:
         return self if answer is client else answer  # `with client as c`, and methods that return self
 
     class StandIn:
+        __dict__ = property(lambda self: vars(client))
+
         def __getattr__(self, name: str) -> Any:
             return getattr(client, name)
 
@@ -242,6 +293,9 @@ def _class_for(client: Any, replaced: Mapping[str, Any]) -> type[Any]:
         def __repr__(self) -> str:
             return f"<{client!r}, on the ports of a kit>"
 
+        def __reduce_ex__(self, protocol: Any) -> Any:
+            raise TypeError(f"a {type(client).__name__} on the ports of a kit cannot be pickled: it belongs to an episode")
+
     def handed_on(name: str) -> Any:
         def special(self: Any, *args: Any, **options: Any) -> Any:
             answer = getattr(client, name)(*args, **options)
@@ -255,6 +309,9 @@ def _class_for(client: Any, replaced: Mapping[str, Any]) -> type[Any]:
         if name.startswith("__") and name.endswith("__") and name[2:-2] not in _OWN and name != "__repr__":
             value = getattr(type(client), name)
             setattr(StandIn, name, handed_on(name) if callable(value) else value)
+    for name in ("__copy__", "__deepcopy__"):  # a copy of the client's own would leave the ports
+        setattr(StandIn, name, lambda self, *memo: self)
+    setattr(StandIn, _PORTS, frozenset(replaced))
     for name, method in replaced.items():
         setattr(StandIn, name, staticmethod(method) if callable(method) and not isinstance(method, type) else method)
     return StandIn
@@ -266,7 +323,8 @@ async def _entered(self: Any, entering: Any, client: Any) -> Any:
 
 
 def _kind(client: Any) -> str:
-    return getattr(client, "__name__", None) or type(client).__name__
+    name = getattr(client, "__name__", None)
+    return name if isinstance(name, str) else type(client).__name__
 
 
 def _near(name: str, client: Any) -> str:

@@ -171,11 +171,11 @@ def _in_fresh_process(runner: Runner) -> History | None:
         seed = "1" if os.environ.get("PYTHONHASHSEED") != "1" else "2"
         environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
         try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=FRESH_TIMEOUT_S, env=environment, check=False)
+            done = subprocess.run(command, capture_output=True, timeout=FRESH_TIMEOUT_S, env=environment, check=False)
         except subprocess.TimeoutExpired:
             raise CouldNotRun(f"{runner.name} runs here but does not end within {FRESH_TIMEOUT_S} s in a fresh process") from None
         if done.returncode != 0 or not out.is_file():
-            last = (done.stderr.strip().splitlines() or ["no message"])[-1]
+            last = (done.stderr.decode(errors="replace").strip().splitlines() or ["no message"])[-1]
             raise CouldNotRun(f"{runner.name} runs here but not in a fresh process: {last}")
         try:
             return codec.decode_history(out.read_bytes())

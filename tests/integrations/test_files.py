@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -365,11 +366,146 @@ def test_a_text_that_is_given_stays_as_it_is() -> None:
         ({"files": {"a.md": []}}, "the content of 'a.md' is a text, or a list of texts"),
         ({"files": {"a.md": b"x"}}, "the content of 'a.md' is a text, or a list of texts"),
         ({"files": [NOTES]}, "files maps paths to their content"),
+        ({"files": {"nul\0.md": ""}}, "no file can have the path 'nul.x00.md' of files"),
+        ({"files": {"\ud800.md": ""}}, "no file can have the path '.ud800.md' of files"),
+        ({"files": {"x" * 256: ""}}, "no file can have the path .*each part is a text of at most 255 bytes"),
+        ({"files": {"a": "", "a/b": ""}}, "files has 'a' and 'a/b', and nothing is both a file and a folder"),
     ],
 )
 def test_files_that_cannot_be_used_are_refused_in_a_sentence(attributes: dict[str, Any], sentence: str) -> None:
     with pytest.raises(BadInput, match=sentence):
         Runner(variant(**attributes))
+
+
+@pytest.mark.parametrize("path", ["-rf", "a\nb.md", "...", "e\u0301.md", "x" * 255, "*", "~", "a\\b", "lock"])
+def test_any_name_of_a_file_will_do(path: str) -> None:
+    with Runner(type("Named", (Looks,), {"files": {path: ""}, "looks_at": path})) as runner:
+        history = runner.run()
+    assert (history.ended.how, len(history.effects)) == ("returned", 1)
+
+
+# -- agents that leave their directory, or spoil it ------------------------------------------------------------------------------------------
+
+
+class Spoils(FileSystem):
+    """Reads the notes, does something, and says that it wrote."""
+
+    files = {"notes.md": "", "in/app.py": "pass"}
+
+    def run(self) -> None:
+        content = self.read("notes.md")
+        self.spoil()
+        self.kit.act("write", {"path": "notes.md", "content": content}, via=lambda: None)
+
+    def spoil(self) -> None:
+        raise NotImplementedError
+
+
+def spoiling(spoil: Callable[[Any], object]) -> type[FileSystem]:
+    return type("Spoiling", (Spoils,), {"spoil": lambda self: spoil(self)})
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path) -> Iterator[Path]:
+    """Files of somebody's, which stay as they are."""
+    folder = tmp_path / "elsewhere"
+    folder.mkdir()
+    (folder / "app.py").write_text("precious")
+    was = (folder / "app.py").stat()
+    yield folder
+    assert [path.name for path in folder.iterdir()] == ["app.py"]
+    assert (folder / "app.py").read_text() == "precious"
+    assert (folder / "app.py").stat().st_mtime_ns == was.st_mtime_ns
+
+
+def replaced_by_a_link(agent: Any, path: str, to: Path) -> None:
+    shutil.rmtree(agent.root / path) if (agent.root / path).is_dir() else (agent.root / path).unlink()
+    (agent.root / path).symlink_to(to)
+
+
+@pytest.mark.parametrize("how", ["fresh", "removed", *HOWS])
+@pytest.mark.parametrize("link", ["in", "in/app.py"])
+def test_nobody_changes_what_a_link_leads_to_outside(how: str, link: str, elsewhere: Path) -> None:
+    to = elsewhere if link == "in" else elsewhere / "app.py"
+    agent = spoiling(lambda agent: replaced_by_a_link(agent, link, to))
+    with Runner(agent) as runner:
+        if (how, link) == ("removed", "in/app.py"):  # the link itself is
+            assert runner.run((), (Event(1, Update("in/app.py", how)),)).ended.how == "returned"
+            return
+        with pytest.raises((BadInput, CouldNotRun), match=r"the agent made 'in(/app\.py)?' a link out of its directory"):
+            runner.run((), (Event(1, Update("in/app.py", how)),))
+
+
+@pytest.mark.parametrize("path", ["", "in", "in/app.py"])
+def test_the_next_episode_removes_the_link_and_not_what_it_leads_to(path: str, elsewhere: Path) -> None:
+    to = elsewhere / "app.py" if path == "in/app.py" else elsewhere
+    with Runner(spoiling(lambda agent: replaced_by_a_link(agent, path, to))) as runner:
+        assert [runner.run().ended.how for _ in range(2)] == ["returned"] * 2
+
+
+def many_folders(agent: Any) -> None:
+    """More of them in each other than a path can name, or a function call itself."""
+    folder = os.open(agent.root, os.O_RDONLY)
+    for _ in range(1_200):
+        os.mkdir("folder", dir_fd=folder)
+        inner = os.open("folder", os.O_RDONLY, dir_fd=folder)
+        os.close(folder)
+        folder = inner
+    os.close(folder)
+
+
+SPOILT: dict[str, Callable[[Any], object]] = {
+    "the whole directory is gone": lambda agent: shutil.rmtree(agent.root.parent),
+    "another one stands in its place": lambda agent: (shutil.rmtree(agent.root.parent), agent.root.mkdir(parents=True)),
+    "folders in each other": many_folders,
+    "a pipe in the place of a file": lambda agent: ((agent.root / "notes.md").unlink(), os.mkfifo(agent.root / "notes.md")),
+    "a folder in the place of a file": lambda agent: ((agent.root / "notes.md").unlink(), (agent.root / "notes.md").mkdir()),
+}
+
+
+@pytest.mark.parametrize("spoil", SPOILT.values(), ids=SPOILT)
+def test_a_directory_that_an_agent_spoils_is_whole_again(spoil: Callable[[Any], object]) -> None:
+    with Runner(spoiling(spoil)) as runner:
+        histories = [runner.run() for _ in range(2)]
+    assert [history.ended.how for history in histories] == ["returned"] * 2
+    assert [type(history.entries[0]) for history in histories] == [Read] * 2
+
+
+def test_an_agent_that_goes_into_the_directory_is_brought_back() -> None:
+    began, went = os.getcwd(), []
+
+    def goes(agent: Any) -> None:
+        went.append(os.getcwd())
+        os.chdir(agent.root)
+
+    with Runner(spoiling(goes)) as runner:
+        runner.run()
+        runner.run()
+    assert [*went, os.getcwd()] == [began] * 3
+
+
+def test_a_version_that_came_and_went_between_two_ports_is_told() -> None:
+    """As one does that a thread of the agent's writes while the kit looks."""
+
+    class Unseen(Spoils):
+        def run(self) -> None:
+            path = self.root / "notes.md"
+            content = self.read("notes.md")
+            path.write_text("for a moment")
+            self.true_head("notes.md")
+            path.write_text(content)
+            self.kit.act("write", {"path": "notes.md", "content": "new"}, via=lambda: None)
+
+    with pytest.raises(CouldNotRun, match=r"'notes\.md' was written and written again between two calls"), Runner(Unseen) as runner:
+        runner.run()
+
+
+def test_a_file_that_grows_without_end_is_one_sentence() -> None:
+    with (
+        pytest.raises((BadInput, CouldNotRun), match=r"'notes\.md' has grown to 20,000 MiB, and is read at each point"),
+        Runner(spoiling(lambda agent: os.truncate(agent.root / "notes.md", 20_000 * 1_048_576))) as runner,
+    ):
+        runner.run()
 
 
 def test_an_adapter_without_files_is_refused() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -376,6 +377,55 @@ def test_a_file_that_is_none_gets_one_sentence(text: str, sentence: str, path: P
     assert sentence in str(raised.value)
     assert str(raised.value).startswith(str(path))
     assert path.read_text() == text
+
+
+def nested(depth: int) -> Any:
+    data: Any = "tea"
+    for _ in range(depth):
+        data = [data]
+    return data
+
+
+@pytest.mark.parametrize("depth", [300, 900, 100_000])
+@pytest.mark.parametrize("redact", [[], ["api_key"]])
+def test_what_is_nested_too_deep_is_told_and_by_whom(depth: int, redact: list[str], path: Path) -> None:
+    """At 900 levels it can be encoded and not be copied."""
+    decisions = Decisions(path, name="plan", redact=redact)
+    with pytest.raises(BadInput, match=r"^an argument of plan\(\) is nested more than 200 deep(, or holds itself)?: pass plain data"):
+        decisions(lambda order: "tea")(nested(depth))
+    with pytest.raises(BadInput, match=r"^what plan\(\) returned is nested more than 200 deep(, or holds itself)?: let it return plain"):
+        decisions(lambda: nested(depth))()
+
+
+def test_what_is_nested_deep_is_kept(path: Path) -> None:
+    assert Decisions(path, name="plan")(lambda order: order)(nested(190)) == nested(190)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names here")
+def test_nobody_waits_for_a_pipe(path: Path) -> None:
+    os.mkfifo(path)
+    with pytest.raises(BadInput, match=r"cannot be read \(is no plain file\): name a file of decisions$"):
+        Decisions(path)(Model().plan)("tea")
+
+
+def test_a_path_that_is_none_gets_one_sentence() -> None:
+    with pytest.raises(BadInput, match=r"cannot be read \(embedded null byte\): name a file of decisions$"):
+        Decisions("a\0b")(Model().plan)("tea")
+
+
+KILLED = """
+import os
+from fencecheck.decisions import Decisions
+os.replace = lambda *paths: os.kill(os.getpid(), 9)
+Decisions("decisions.json", name="plan")(lambda order: order)("tea")
+"""
+
+
+def test_what_a_killed_process_was_writing_is_thrown_away(tmp_path: Path) -> None:
+    assert subprocess.run([sys.executable, "-c", KILLED], cwd=tmp_path).returncode == -9
+    assert [path.name.startswith(".decisions.json.") for path in tmp_path.iterdir()] == [True]
+    assert Decisions(tmp_path / "decisions.json", name="plan")(lambda order: "again")("tea") == "again"
+    assert [path.name for path in tmp_path.iterdir()] == ["decisions.json"]
 
 
 def test_a_folder_that_cannot_be_written_gets_one_sentence(tmp_path: Path) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+import re
 import types
 from collections.abc import Callable
 from typing import Any
@@ -238,8 +241,8 @@ def test_a_mistake_gets_one_sentence(options: dict[str, Any], sentence: str) -> 
 
 
 CALLS: dict[str, tuple[Any, str]] = {
-    "several keys": ([], "call() could mean any of order/42/address, stock/tea: say which, as reads={'call': 'call/{0}'}"),
-    "no key": (["7"], "call('7') could mean none of order/42/address, stock/tea: say which, as reads={'call': 'call/{0}'}"),
+    "several keys": ([], "call() at LINE could mean any of order/42/address, stock/tea: say which, as reads={'call': 'call/{0}'}"),
+    "no key": (["7"], "call('7') at LINE could mean none of order/42/address, stock/tea: say which, as reads={'call': 'call/{0}'}"),
 }
 
 
@@ -254,13 +257,87 @@ def test_a_call_whose_key_is_not_known_is_told_even_where_it_is_swallowed(args: 
 
     with pytest.raises(BadInput) as raised:
         run(body)
-    assert str(raised.value) == f"kit.wrap: {sentence}"
+    assert re.sub(r"test_wrap\.py:\d+", "LINE", str(raised.value)) == f"kit.wrap: {sentence}"
 
 
-@pytest.mark.parametrize(
-    ("form", "why"), [("order/{1}", "IndexError: "), ("order/{0}", "the key of call('7') is 'order/7', which no owner holds")]
-)
-def test_a_form_that_names_no_key(form: str, why: str) -> None:
+class Unspeakable:
+    def __repr__(self) -> str:
+        raise RuntimeError("no text")
+
+
+FORMS: dict[str, tuple[Any, Any, str]] = {
+    "an argument that there is not": ("{ordr}", "7", "'{ordr}' names no key for CALL: there is no argument 'ordr': did you mean {order}?"),
+    "another one": ("order/{x}", "7", "'order/{x}' names no key for CALL: there is no argument 'x': they are order"),
+    "too high a number": ("{1}", "7", "'{1}' names no key for CALL: there is no argument number 1: they are order, counted from 0"),
+    "no such item": ("order/{0[x]}", {}, "'order/{0[x]}' names no key for CALL: KeyError: 'x'"),
+    "no format": ("order/{", "7", "'order/{' names no key for CALL: ValueError: Single '{' encountered in format string"),
+    "a function that fails": (lambda order: {}[order], "7", "its function names no key for CALL: KeyError: '7'"),
+    "no key of an owner": ("ordr/{0}/address", "42", "CALL: no owner holds the key 'ordr/42/address': did you mean 'order/42/address'?"),
+    "no text": (lambda order: [], "7", "CALL: no owner holds the key [] (keys: order/42/address, stock/tea)"),
+    "an argument without a text": ("{0}", Unspeakable(), "'{0}' names no key for CALL: RuntimeError: no text"),
+    "an argument of a megabyte": ("{0.x}", "y" * 1_000_000, "'{0.x}' names no key for CALL: AttributeError: 'str' object has no attribute 'x'"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("form", "argument", "sentence"), FORMS.values(), ids=FORMS)
+def test_a_form_that_names_no_key(form: Any, argument: Any, sentence: str) -> None:
     with pytest.raises(BadInput, match=r"^kit.wrap: ") as raised:
-        run(lambda self: self.kit.wrap(types.SimpleNamespace(call=lambda order: None), reads={"call": form}).call("7"))
-    assert why in str(raised.value)
+        run(lambda self: self.kit.wrap(types.SimpleNamespace(call=lambda order: None), reads={"call": form}).call(argument))
+    shown = "a Unspeakable" if isinstance(argument, Unspeakable) else f"{repr(argument)[:100]}{'…' * (len(repr(argument)) > 100)}"
+    assert (
+        re.sub(r"at test_wrap\.py:\d+", "at LINE", str(raised.value)) == f"kit.wrap: {sentence.replace('CALL', f'call({shown}) at LINE')}"
+    )
+
+
+def test_a_property_is_not_looked_at() -> None:
+    class Lazy:
+        @property
+        def order(self) -> str:
+            raise AssertionError("connects")
+
+    with pytest.raises(BadInput, match=r"order of Lazy is a property, which is no call: make the method that it calls a port$"):
+        run(lambda self: self.kit.wrap(Lazy(), reads={"order": ADDRESS}))
+
+
+def test_one_call_is_not_counted_twice() -> None:
+    def twice(self: Any) -> None:
+        once = self.kit.wrap(self.api, reads={"get_order": "order/{0}/address"})
+        self.kit.wrap(once, reads={"get_order": "order/{0}/address"})
+
+    with pytest.raises(BadInput, match=r"get_order is a port of this client already, and would be two calls: wrap the client itself once$"):
+        run(twice)
+
+
+def test_a_method_that_calls_another_one_is_one_call() -> None:
+    class Api:
+        def ship(self, to: str) -> str:
+            return f"{to} {self.get_order('42')}"
+
+        def get_order(self, order_id: str) -> str:
+            return "Tokyo"
+
+    history = run(lambda self: self.kit.wrap(Api(), reads={"get_order": "order/{0}/address"}, writes=["ship"]).ship("Tokyo"))
+    assert [type(entry) for entry in history.entries[:-1]] == [Act]
+
+
+def test_a_copy_stays_on_the_ports_and_what_leaves_the_episode_is_told() -> None:
+    class Copied:
+        base = "v1"
+
+        def __init__(self) -> None:
+            self.retries = 3
+
+        def __deepcopy__(self, memo: Any) -> Any:
+            return Copied()
+
+        def call(self, order: str) -> None: ...
+
+    def body(self: Any) -> None:
+        client = self.kit.wrap(Copied(), reads={"call": ADDRESS})
+        assert copy.copy(client) is copy.deepcopy(client) is client
+        assert vars(client) == {"retries": 3}
+        with pytest.raises(TypeError, match=r"^a Copied on the ports of a kit cannot be pickled: it belongs to an episode$"):
+            pickle.dumps(client)
+        self.kit.act("ship")
+
+    assert len(run(body).effects) == 1

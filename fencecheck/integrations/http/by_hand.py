@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import suppress
-from typing import NoReturn
-from urllib.parse import quote
+from typing import ClassVar, NoReturn
 
 import msgspec
+from msgspec.structs import replace
 
-from fencecheck.errors import BadInput, FencecheckError
+from fencecheck.errors import BadInput, FencecheckError, alike
 from fencecheck.history import History, is_point
 from fencecheck.integrations.http import wire
-from fencecheck.integrations.http.service import BY_HAND, LOOPBACK, Pending, Service
+from fencecheck.integrations.http.introduction import introduction
+from fencecheck.integrations.http.service import LOOPBACK, Episode, Pending, Service
 from fencecheck.integrations.http.system import serve
-from fencecheck.interleaving import What
+from fencecheck.interleaving import CORRUPT_HOWS, KINDS, OUTAGE_HOWS, TOOL_HOWS, UPDATE_HOWS, MissingParent, What
 from fencecheck.model import Scenario
 from fencecheck.run.adapter import AgentSystem
 from fencecheck.run.simulate import Runner
@@ -31,27 +31,28 @@ class _Hand:
         refusal: what an owner that refuses does.
 
     Attributes:
+        on: the episode that is on, before its own thread knows of it.
         reset: the request that ends the episode, once it is there.
         found: what it is answered with, once the next episode has begun.
     """
 
     def __init__(self, service: Service, refusal: str) -> None:
         self.service, self.refusal = service, refusal
+        self.on: Episode | None = service.begin()
         self.reset: Pending | None = None
         self.found: object = None
 
 
 class _ByHand(AgentSystem):
-    """An episode that goes on until it is reset."""
+    """An episode that goes on until it is reset. A subclass names the `hand`."""
 
+    name = "the client"
     max_points = _NO_END
-
-    def __init__(self, hand: _Hand) -> None:
-        self.hand = hand
+    hand: ClassVar[_Hand]
 
     def run(self) -> None:
         hand = self.hand
-        episode = hand.service.begin()
+        episode, hand.on = hand.on or hand.service.begin(), None
         if hand.reset is not None:
             hand.reset.answer(wire.json(hand.found))
             hand.reset = None
@@ -68,10 +69,12 @@ class _ByHand(AgentSystem):
             self.hand.reset = came
         elif came.call.port == "events":
             try:
-                self._land(wire.body(came.call.body, What))  # type: ignore[arg-type]
-                came.answer(wire.Answer(202))
-            except (wire.BadRequest, FencecheckError) as error:
+                what = asked_for(came.call.body, self.kit.scenario)
+            except (wire.BadRequest, BadInput) as error:
                 came.answer(wire.problem(400, str(error)))
+            else:
+                self._land(what)
+                came.answer(wire.json({"event": what, "lands": "right before the next call"}, 202))
         else:
             with suppress(FencecheckError):  # which the client was told
                 serve(self.kit, came, self.hand.refusal)
@@ -82,6 +85,62 @@ class _ByHand(AgentSystem):
         kit = self.kit
         kit._landing._pending.append((sum(map(is_point, kit._log)), what))
         kit._next = 0
+
+
+def asked_for(body: bytes, scenario: Scenario) -> What:
+    """The event that a body asks for.
+
+    Raises:
+        BadRequest: it is none, or one that cannot be sent by hand.
+        BadInput: it names a key, an owner or a tool that there is not in this scenario.
+    """
+    said = wire.body(body, dict)
+    kind = said.get("type")
+    if kind not in SENT:
+        shown = f"not {kind!r}" if "type" in said else 'such as {"type": "update", "key": ' + f'"{scenario.keys[0]}"' + "}"
+        raise wire.BadRequest(f"the type of an event must be one of {', '.join(SENT)}, {shown}")
+    for name, known in _NAMED.items():
+        if name in KINDS[kind].__struct_fields__ and not isinstance(said.get(name), str):
+            raise BadInput(f"{kind}: {name} must be one of {', '.join(known(scenario))}")
+    if kind in _HOWS and said.get("how", _HOWS[kind][0]) not in _HOWS[kind]:
+        raise BadInput(f"{kind}: how must be one of {', '.join(_HOWS[kind])}, not {said['how']!r}")
+    try:
+        what: What = msgspec.convert(said, What)
+    except msgspec.ValidationError as error:
+        raise wire.BadRequest(f"{kind}: {error}") from error
+    for name, known in _NAMED.items():
+        one = getattr(what, name, None)
+        if isinstance(one, str):
+            refuse_unknown(f"{kind}: there is no {name}", one, known(scenario))
+    if isinstance(what, MissingParent) and isinstance(what.place, str):
+        refuse_unknown(f"{kind}: place is a number, or a key, and there is no key", what.place, scenario.keys)
+    return what
+
+
+SENT: tuple[str, ...] = tuple(kind for kind in KINDS if kind not in ("switch", "advance", "restart", "replan"))
+"""The kinds of event that can be sent by hand: all but those that need a scheduler or a hook of the system."""
+_HOWS: dict[str, tuple[str, ...]] = {
+    "update": UPDATE_HOWS,
+    "outage": OUTAGE_HOWS,
+    "corrupt-parent": CORRUPT_HOWS,
+    "tool-fault": TOOL_HOWS,
+}
+_NAMED: dict[str, Callable[[Scenario], Iterable[str]]] = {
+    "key": lambda scenario: scenario.keys,
+    "owner": lambda scenario: scenario.owners,
+    "tool": lambda scenario: [action.name for action in scenario.actions],
+}
+
+
+def refuse_unknown(what: str, one: str, known: Iterable[str]) -> None:
+    """Says of a name that it is none of those that are known.
+
+    Raises:
+        BadInput: it is not.
+    """
+    if one not in known:
+        like = alike(one, known)
+        raise BadInput(f"{what} {one!r}: {f'did you mean {like!r}? ' if like is not None else ''}known are {', '.join(known)}")
 
 
 def serve_by_hand(
@@ -110,62 +169,12 @@ def serve_by_hand(
         raise BadInput("--token must be a text without blanks at its ends, which a header can carry: leave it out for one that is made up")
     service = Service(host, port, token, by_hand=True).start()
     try:
-        for line in introduction(service, scenario):
+        made = type("ByHand", (_ByHand,), {"hand": _Hand(service, refusal)})
+        for line in introduction(service, scenario):  # from now on whoever asks is answered
             say(line)
-        hand = _Hand(service, refusal)
-        runner = Runner(lambda: _ByHand(hand), scenario)
+        hand = made.hand  # type: ignore[attr-defined]
+        runner = Runner(made, replace(scenario, update_hows={}))  # which a store of the system's own would carry out
         while True:
             hand.found = told(runner.run())
     finally:
         service.stop()
-
-
-def introduction(service: Service, scenario: Scenario) -> Iterator[str]:
-    """What somebody needs to know who has just started the service."""
-    base = f"{service.url}/episodes/{BY_HAND}"
-    key, action = scenario.keys[0], scenario.actions[0]
-    yield f"base URL  {base}"
-    yield f"token     {service.token}"
-    yield f"keys      {', '.join(scenario.keys)}"
-    actions = [f"{each.name} (depends on {', '.join(each.depends_on) or 'its arguments'})" for each in scenario.actions]
-    yield f"actions   {', '.join(actions)}"
-    yield ""
-    yield "In another shell:"
-    yield ""
-    curl = f"curl -sS -H {shlex.quote(f'authorization: Bearer {service.token}')}"
-    at = quote(key, safe="")
-    for what, options, url in (
-        ("the current record of a key; its ETag is its id", "-i", f"{base}/keys/{at}"),
-        ("the id alone", "-I", f"{base}/keys/{at}"),
-        ("a record by its id", "", f"{base}/records/{quote(f'{key}@1', safe='')}"),
-        ("a plan, and what it was made from", "-d " + _quoted({"value": {"to": "Tokyo"}, "parents": [f"{key}@1"]}), f"{base}/records"),
-        (
-            "a new version of a key, if it is still this one",
-            f"-X PUT -H {_if_match(key)} -d " + _quoted({"value": "x"}),
-            f"{base}/keys/{at}",
-        ),
-        ("what the agent remembers", "", f"{base}/memory/{at}"),
-        ("the keys that a tool is declared to depend on", "-X POST", f"{base}/declared/{quote(action.name, safe='')}"),
-        ("the mark, a halt, a wait, any other seam", "-d " + _quoted({"keys": [key]}), f"{base}/validated"),
-        ("", "-d " + _quoted({"reason": "changed"}), f"{base}/halted"),
-        ("", "-d " + _quoted({"label": "approval"}), f"{base}/pause"),
-        ("", "-d " + _quoted({"label": "queue"}), f"{base}/point"),
-        (
-            "a tool, on condition, and once only",
-            f"-H {_if_match(key)} -H 'idempotency-key: 1' -d " + _quoted({"args": {"to": "Tokyo"}, "plan": "p1"}),
-            f"{base}/actions/{quote(action.name, safe='')}",
-        ),
-        ("an event, before the next call", "-d " + _quoted({"type": "update", "key": key}), f"{service.url}/events"),
-        ("a new world; says what was found in this one", "-X POST", f"{service.url}/reset"),
-    ):
-        if what:
-            yield f"  # {what}"
-        yield "  " + " ".join(part for part in (curl, options, shlex.quote(url)) if part)
-
-
-def _quoted(body: object) -> str:
-    return shlex.quote(msgspec.json.encode(body).decode())
-
-
-def _if_match(key: str) -> str:
-    return shlex.quote(f"if-match: {wire.etag(f'{key}@1')}")

@@ -41,6 +41,7 @@ def answer(kit: Kit, call: Call, *, refusal: str) -> Answer:
     """
     try:
         agent, timeout = unquote(call.headers.get(wire.AGENT, "")), wire.seconds(call.headers.get(wire.TIMEOUT))
+        wire.none_match(call.headers.get("if-none-match"), "")  # what is no condition is told before anything is done
         line = ELSEWHERE.set(unquote(call.headers.get(wire.LINE, "")))
         try:
             with kit.agent(agent) if agent else nullcontext():
@@ -84,13 +85,21 @@ def _waits(call: Call) -> float:
 
 def _read(kit: Kit, call: Call) -> Answer:
     found = kit.read(call.about, timeout=_waits(call))
-    return wire.record(found) if isinstance(found, Record) else wire.broken(call.about)
+    if not isinstance(found, Record):
+        return wire.broken(call.about)
+    return wire.record(found) if _changed(call, found.id) else Answer(304, b"", {"etag": wire.etag(found.id)})
 
 
 def _head(kit: Kit, call: Call) -> Answer:
     found = kit.head(call.about, timeout=_waits(call))
     tag = wire.etag(found) if isinstance(found, str) else wire.broken_etag(call.about)
-    return Answer(200, b"", {"content-type": wire.JSON, "etag": tag})
+    unchanged = isinstance(found, str) and not _changed(call, found)
+    return Answer(304 if unchanged else 200, b"", {"etag": tag} if unchanged else {"content-type": wire.JSON, "etag": tag})
+
+
+def _changed(call: Call, head: str) -> bool:
+    """Whether the client knows another version than this one, or says nothing of what it knows."""
+    return wire.none_match(call.headers.get("if-none-match"), head)
 
 
 def _memory(kit: Kit, call: Call) -> Answer:
@@ -107,16 +116,16 @@ def _derive(kit: Kit, call: Call) -> Answer:
 
 
 def _write(kit: Kit, call: Call) -> Answer:
-    """Commits a version of a key; with `If-Match` only where that is its head, as one step: the owner is asked, and writes at once."""
+    """Commits a version of a key; on a condition only where its head meets that, as one step: the owner is asked, and writes at once."""
     new = wire.body(call.body, wire.NewRecord)
-    condition = call.headers.get("if-match")
-    if condition is None:
+    condition, others = call.headers.get("if-match"), call.headers.get("if-none-match")
+    if condition is None and (others is None or call.about not in kit._world.owner_of):
         return wire.record(kit.derive(new.value, new.parents, call.about))
     tags = wire.if_match(condition)
     head = kit.head(call.about, timeout=_waits(call))
     if not isinstance(head, str):
         return wire.broken(call.about)
-    if tags is not None and head not in [tag.id for tag in tags if not tag.weak]:
+    if (tags is not None and head not in [tag.id for tag in tags if not tag.weak]) or not wire.none_match(others, head):
         return wire.problem(412, f"the current version of {call.about} is not as expected: nothing was written", {"etag": wire.etag(head)})
     with _at_once(kit):
         return wire.record(kit.derive(new.value, new.parents, call.about))
@@ -134,6 +143,8 @@ def _at_once(kit: Kit) -> Iterator[None]:
 
 def _act(kit: Kit, call: Call) -> Answer:
     acting = wire.body(call.body, wire.Acting)
+    if "if-none-match" in call.headers:
+        raise BadRequest("a tool knows the condition If-Match only: it has no versions that If-None-Match could be about")
     tags = wire.if_match(call.headers.get("if-match"))
     reply = kit.act(
         call.about,

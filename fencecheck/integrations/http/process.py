@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import secrets
 import signal
 import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import IO
@@ -20,8 +21,19 @@ PORT = "{port}"
 _LOOK_S = 0.005
 _GOES_S = 5.0
 _MOST_SAID = 1_048_576
-# Kills the process group once its own standard input ends, as it does when who holds the other end is gone, however that came.
-_GUARD = 'read -r _; kill -s KILL -- "-$1"'
+_ROUNDS = 10
+_PROC = Path("/proc")
+# Kills the process group once its own standard input ends, as it does when who holds the other end is gone, however that came; and then, twice
+# since they may be starting others, those that left the group and still have the mark among their variables.
+_GUARD = """
+read -r _
+kill -s KILL -- "-$1"
+for _ in 1 2; do
+    for at in /proc/[0-9]*; do
+        if grep -qs "$2" "$at/environ"; then kill -s KILL "${at#/proc/}"; fi
+    done
+done
+"""
 
 
 class Process:
@@ -35,6 +47,7 @@ class Process:
         environment: variables besides those of this process and PORT.
         ready_s: seconds until it has to listen.
         output: the file to whose end it writes; None for one that is thrown away.
+        past: a host that it is to reach without any proxy.
 
     Raises:
         BadInput: that file cannot be written.
@@ -52,12 +65,14 @@ class Process:
         environment: Mapping[str, str],
         ready_s: float,
         output: Path | None = None,
+        past: str = "",
     ) -> None:
         self._name, self._command, self._template = name, command, url
         self._folder, self._environment, self._ready_s = folder, environment, ready_s
         self._process: subprocess.Popen[bytes] | None = None
         self._guard: subprocess.Popen[bytes] | None = None
-        self._keeps = output is not None
+        self._keeps, self._past = output is not None, past
+        self._mark = f"FENCECHECK_LAUNCHED_{secrets.token_hex(12)}"  # whoever the process starts inherits it
         self._said = _appended(name, output)
         self.url = url
 
@@ -83,7 +98,7 @@ class Process:
             self._process = subprocess.Popen(
                 command,
                 cwd=self._folder,
-                env={**os.environ, "PORT": str(port), **self._environment},
+                env={**os.environ, **_past_proxies(self._past), "PORT": str(port), **self._environment, self._mark: ""},
                 stdin=subprocess.DEVNULL,
                 stdout=self._said,
                 stderr=self._said,
@@ -98,7 +113,7 @@ class Process:
             raise BadInput(f"{self._name}: the command {command[0]!r} cannot be run ({reason}): install it, or correct command") from error
         try:
             self._guard = subprocess.Popen(
-                ["/bin/sh", "-c", _GUARD, "sh", str(self._process.pid)],
+                ["/bin/sh", "-c", _GUARD, "sh", str(self._process.pid), self._mark],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
@@ -122,7 +137,7 @@ class Process:
                 self.kill()
                 raise CouldNotRun(
                     f"{self._name}: it does not listen at {self.url} after {self._ready_s:g} s{said}: "
-                    f"let it listen at the port in PORT, or correct start_url"
+                    f"let it listen at the port in PORT, correct start_url, or raise ready_s and timeout_s"
                 )
             time.sleep(_LOOK_S)
 
@@ -153,7 +168,7 @@ class Process:
             self._said.truncate(0)
 
     def kill(self) -> None:
-        """Kills it, with all in its process group, and waits until it is gone."""
+        """Kills it, with all that it started, and waits until it is gone."""
         process, guard, self._process, self._guard = self._process, self._guard, None, None
         if guard is not None:
             guard.kill()
@@ -165,6 +180,9 @@ class Process:
                 os.killpg(process.pid, signal.SIGKILL)
             with suppress(subprocess.TimeoutExpired):
                 process.wait(_GOES_S)
+            for _ in range(_ROUNDS):  # one that is being killed may just have started another
+                if not _kill_all(_with(self._mark.encode())):
+                    break
 
     def close(self) -> None:
         """Kills it for good."""
@@ -177,6 +195,34 @@ class Process:
         lines = [line.strip() for line in tail.splitlines() if line.strip()]
         told = next((line for line in reversed(lines) if "Error" in line), lines[-1] if lines else "")
         return f" ({told[:200]})" if told else ""
+
+
+def _past_proxies(host: str) -> dict[str, str]:
+    """The variables by which HTTP clients know which hosts no proxy leads to: this one too."""
+    if not host:
+        return {}
+    found = {name: os.environ.get(name, "") for name in ("no_proxy", "NO_PROXY")}
+    return {name: f"{hosts},{host}" if hosts else host for name, hosts in found.items()}
+
+
+def _with(mark: bytes) -> Iterator[int]:
+    """The processes that have the mark among their variables, wherever the system tells those."""
+    with suppress(OSError):
+        for entry in _PROC.iterdir():
+            if entry.name.isdecimal():
+                with suppress(OSError):  # somebody else's, or it has just ended
+                    if mark in (entry / "environ").read_bytes():
+                        yield int(entry.name)
+
+
+def _kill_all(pids: Iterator[int]) -> int:
+    """How many there were to kill."""
+    count = 0
+    for pid in pids:
+        with suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, signal.SIGKILL)
+            count += 1
+    return count
 
 
 def _appended(name: str, output: Path | None) -> IO[bytes]:

@@ -106,6 +106,7 @@ class Connection(H11Protocol):
     def __init__(self, config: uvicorn.Config, server_state: Any, app_state: dict[str, Any], _loop: Any = None) -> None:
         super().__init__(config, server_state, {**app_state, "connection": self}, _loop)
         self._gives_up: asyncio.TimerHandle | None = None
+        self._sends_no_more = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """A client has come."""
@@ -121,6 +122,17 @@ class Connection(H11Protocol):
         elif not part_of_a_head and self._gives_up is not None:
             self._gives_up.cancel()
             self._gives_up = None
+
+    def eof_received(self) -> bool:  # type: ignore[override]
+        """The client sends nothing more. What it has asked is answered all the same: an answer that is lost is a fault that nobody injected."""
+        self._sends_no_more = True
+        return self.cycle is not None and not self.cycle.response_complete and not self.cycle.more_body
+
+    def on_response_complete(self) -> None:
+        """An answer is sent. Closes after the last one where the client sends nothing more."""
+        super().on_response_complete()
+        if self._sends_no_more and (self.cycle is None or self.cycle.response_complete):
+            self.transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The client has gone, or was sent away."""
@@ -230,9 +242,14 @@ class Service:
 
     def _starting(self, url: str, body: bytes, episode: Episode) -> None:
         async def posted() -> None:
+            headers, said = {"content-type": wire.JSON, "accept-encoding": "identity"}, bytearray()
             try:
-                answer = await self._client.post(url, content=body, headers={"content-type": wire.JSON})
-                episode.inbox.put(Ended(answer.status_code, answer.content))
+                async with self._client.stream("POST", url, content=body, headers=headers) as answer:
+                    async for part in answer.aiter_bytes():
+                        said += part
+                        if len(said) > MOST_BYTES:
+                            raise httpx.DecodingError(f"more than {MOST_BYTES:,} bytes came")
+                episode.inbox.put(Ended(answer.status_code, bytes(said)))
             except (httpx.HTTPError, httpx.InvalidURL) as error:
                 episode.inbox.put(Ended(0, f"{type(error).__name__}: {error}".removesuffix(": ").encode()))
 
@@ -240,11 +257,14 @@ class Service:
 
     # -- requests: the server's thread ------------------------------------------------------------------------------------------------
 
-    def _application(self) -> Starlette:
+    def _application(self) -> Any:
         routes = [Route(f"/episodes/{{episode}}/{path}", _Port(self, port), methods=[method]) for method, path, port in _heads_first()]
         if self._by_hand:
             routes += [Route(f"/{name}", _Port(self, name), methods=["POST"]) for name in CONTROLS]
-        return Starlette(routes=routes)
+        problems: Any = {404: _no_such_place, 405: _no_such_method}
+        application = Starlette(routes=routes, exception_handlers=problems)
+        application.router.redirect_slashes = False
+        return _OwnTargets(application)
 
     def allows(self, request: Request) -> bool:
         """Whether the request carries the token of this run."""
@@ -273,8 +293,7 @@ class Service:
         if episode is None:
             return wire.problem(410, _OVER)
         answered: asyncio.Future[Answer] = self._loop.create_future()
-        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in request.scope["headers"]}
-        episode.inbox.put(Pending(Call(port, request.path_params.get("about", ""), headers, body), answered))
+        episode.inbox.put(Pending(Call(port, request.path_params.get("about", ""), _fields(request), body), answered))
         answer = await answered
         if answer.how == "hang":
             await _gone(request, episode)
@@ -302,7 +321,47 @@ class _Port:
             while (await receive())["type"] != "http.disconnect":
                 pass
             return
-        await Response(answer.body, answer.status, answer.headers)(scope, receive, send)
+        await _response(answer)(scope, receive, send)
+
+
+class _OwnTargets:
+    """The application, for requests whose target is a whole URL too, as clients send it to a proxy (RFC 9112, section 3.2.2)."""
+
+    def __init__(self, application: Starlette) -> None:
+        self._application = application
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "http" and "://" in scope["path"].partition("?")[0] and not scope["path"].startswith("/"):
+            scope["path"] = "/" + scope["path"].partition("://")[2].partition("/")[2]
+        await self._application(scope, receive, send)
+
+
+async def _no_such_place(request: Request, _: Exception) -> Response:
+    places = ", ".join(dict.fromkeys(f"{method} {path.replace('{about:path}', '...')}" for method, path, _port in ROUTES))
+    return _response(
+        wire.problem(404, f"there is nothing at {request.url.path[:200]}: below the base URL of an episode there are {places}")
+    )
+
+
+async def _no_such_method(request: Request, _: Exception) -> Response:
+    place = request.url.path.removeprefix("/episodes/").partition("/")[2].partition("/")[0]
+    here = dict.fromkeys(method for method, pattern, _port in ROUTES if place == pattern.partition("/")[0])
+    allowed = ", ".join(here) or "POST"
+    return _response(wire.problem(405, f"{request.method} means nothing here: use {allowed}", {"allow": allowed}))
+
+
+def _response(answer: Answer) -> Response:
+    return Response(answer.body, answer.status, answer.headers)
+
+
+def _fields(request: Request) -> dict[str, str]:
+    """The header fields of a request; those of several lines as one list (RFC 9110, section 5.3)."""
+    found: dict[str, str] = {}
+    for name, value in request.scope["headers"]:
+        text = value.decode("latin-1")
+        field = name.decode("latin-1")
+        found[field] = f"{found[field]}, {text}" if field in found else text
+    return found
 
 
 async def _body(request: Request) -> bytes | None:

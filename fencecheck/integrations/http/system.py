@@ -22,6 +22,7 @@ REFUSALS = ("reset", "503")
 OWN_ORDER = "the order of requests that are under way together is the system's own"
 _MOST_SHOWN = 200
 _DIES_S = 1.0
+_PART_OF_A_WAIT = 0.8
 _REQUESTS_FOR_EACH_POINT = 4  # statements and what is refused are requests too, and no points
 
 
@@ -44,7 +45,7 @@ class HttpSystem(AgentSystem):
         start_url: what is posted to; `{port}` likewise.
         folder: where the command is run; by default that of the file that defines the class.
         env: variables for the command besides those of this process.
-        ready_s: seconds until the process has to listen.
+        ready_s: seconds until the process has to listen, and at most four fifths of `timeout_s`.
         output: a file, from that folder, to whose end what the process writes is added; by default it is thrown away, but for what is told
             of a crash.
         timeout_s: seconds that may pass between two requests of an episode; then it is `stuck`.
@@ -82,7 +83,8 @@ class HttpSystem(AgentSystem):
         if self.command:
             folder = self._folder()
             output = None if self.output is None else folder / self.output
-            self.process = Process(name_of(self), self.command, self.start_url, folder, self.env, self.ready_s, output)
+            ready_s = min(self.ready_s, _PART_OF_A_WAIT * self.timeout_s)  # else it were stuck before it is told what it lacks
+            self.process = Process(name_of(self), self.command, self.start_url, folder, self.env, ready_s, output, self.service.address[0])
             self.process.launch()
 
     def shutdown(self) -> None:

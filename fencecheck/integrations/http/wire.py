@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from fencecheck.errors import CouldNotRun
 from fencecheck.model import Record
+from fencecheck.run.recording import MOST_DEEP, deeper_than
 from fencecheck.run.tools import Condition
 from fencecheck.run.world import World
 
@@ -101,8 +102,11 @@ class Tag(Struct, frozen=True):
     weak: bool = False
 
 
-def if_match(field: str | None) -> list[Tag] | None:
+def if_match(field: str | None, name: str = "If-Match") -> list[Tag] | None:
     """The tags of an `If-Match` field; None for no condition, and for `*`, which every current version meets.
+
+    Args:
+        name: of the field, for errors: that of `If-None-Match` is made alike.
 
     Raises:
         BadRequest: it is no list of entity tags.
@@ -117,12 +121,24 @@ def if_match(field: str | None) -> list[Tag] | None:
             continue
         match = _TAG.match(rest)
         if match is None or (rest[match.end() :].strip() or ",")[0] != ",":
-            raise BadRequest(f'If-Match must be * or a list of entity tags in double quotes, such as "order/42@1", not {field}')
+            raise BadRequest(f'{name} must be * or a list of entity tags in double quotes, such as "order/42@1", not {field}')
         tags.append(Tag(unquote(match[2]), match[1] is not None))
         rest = rest[match.end() :].lstrip()
     if not tags:
-        raise BadRequest("If-Match names no entity tag")
+        raise BadRequest(f"{name} names no entity tag")
     return tags
+
+
+def none_match(field: str | None, head: str) -> bool:
+    """Whether the condition of an `If-None-Match` field holds (section 13.1.2): the current version is none of those, weakly compared.
+
+    Raises:
+        BadRequest: it is no list of entity tags.
+    """
+    if field is None:
+        return True
+    tags = if_match(field, "If-None-Match")
+    return tags is not None and head not in [tag.id for tag in tags]
 
 
 class Expected(Condition):
@@ -156,7 +172,7 @@ def idempotency_key(field: str | None) -> str | None:
     """The key of an `Idempotency-Key` field, which may be quoted.
 
     Raises:
-        BadRequest: it is empty.
+        BadRequest: it is empty, or there are several.
     """
     if field is None:
         return None
@@ -165,6 +181,8 @@ def idempotency_key(field: str | None) -> str | None:
         key = key[1:-1]
     if not key:
         raise BadRequest("Idempotency-Key is empty")
+    if '"' in key:
+        raise BadRequest(f"Idempotency-Key must be one key, not {field}")
     return key
 
 
@@ -217,9 +235,12 @@ def body(raw: bytes, kind: type[B]) -> B:
         BadRequest: it is not that.
     """
     try:
-        return msgspec.json.decode(raw or b"{}", type=kind)
+        decoded = msgspec.json.decode(raw or b"{}", type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise BadRequest(f"the body of the request cannot be read: {error}") from error
+    if raw.count(b"[") + raw.count(b"{") > MOST_DEEP and deeper_than(msgspec.to_builtins(decoded), MOST_DEEP):
+        raise BadRequest(f"the body of the request is nested more than {MOST_DEEP} deep")
+    return decoded
 
 
 def seconds(field: str | None) -> float | None:

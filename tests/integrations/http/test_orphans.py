@@ -19,9 +19,9 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 class Agent(BaseHTTPRequestHandler):
     def do_POST(self):
-        child = subprocess.Popen(["sleep", "600"])
+        children = [subprocess.Popen(["sleep", "600"], start_new_session=apart) for apart in (False, True)]
         with open("pids.new", "w") as pids:
-            pids.write(f"{os.getpid()} {child.pid}")
+            pids.write(f"{os.getpid()} {children[0].pid} {children[1].pid}")
         os.rename("pids.new", "pids")
         time.sleep(600)
 

@@ -282,6 +282,38 @@ def test_a_condition_that_is_none_is_a_bad_request_and_no_call(condition: str) -
     assert entries(history, Act) == []
 
 
+def test_several_lines_of_a_condition_are_one_list() -> None:
+    """RFC 9110, section 5.3: the second line alone would hold."""
+    lines = [("if-match", '"no-such-version"'), ("if-match", R1)]
+    answer, _ = told(lambda world: world.http.post("/actions/ship", json={"args": {"to": "Tokyo"}}, headers=lines))
+    assert answer.status_code == 412
+
+
+UNLESS = [("*", 412), (R1, 412), (f"W/{R1}", 412), (f"{R2}, {R1}", 412), (R2, 200), (None, 200)]
+
+
+@pytest.mark.parametrize(("condition", "status"), UNLESS)
+def test_a_write_that_is_to_make_a_new_key_overwrites_none(condition: str | None, status: int) -> None:
+    """RFC 9110, section 13.1.2: the method must not be performed where the condition is false."""
+    headers = {} if condition is None else {"if-none-match": condition}
+    answers, history = told(lambda world: [world.key("PUT", key, {"value": "Kobe"}, headers) for key in (ADDRESS, "approval/1")])
+    assert [answer.status_code for answer in answers] == [status, 200]
+    assert len(entries(history, Derive)) == 1 + (status == 200)
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+def test_who_knows_the_current_version_is_told_that_it_is(method: str) -> None:
+    def agent(world: World) -> list[httpx.Response]:
+        return [world.key(method, headers={"if-none-match": tag}) for tag in (R1, f"W/{R1}", R2, "*")]
+
+    answers, history = told(agent)
+    assert [answer.status_code for answer in answers] == [304, 304, 200, 304]
+    assert [answer.headers["etag"] for answer in answers] == [R1] * 4
+    assert len(history.entries) == 5
+    changed, _ = told(lambda world: world.key(method, headers={"if-none-match": R1}), (0, Update(ADDRESS)))
+    assert (changed.status_code, changed.headers["etag"]) == (200, R2)
+
+
 def test_a_conditional_write_is_one_step() -> None:
     def agent(world: World) -> list[int]:
         first = world.key("PUT", ADDRESS, {"value": "Kobe"}, {"if-match": R1})
@@ -346,6 +378,9 @@ def test_a_retry_after_a_lost_reply_finds_the_reply() -> None:
         ("POST", "/validated", b'{"keys": "order/42/address"}', {}),
         ("POST", "/actions/ship", b'{"args": []}', {}),
         ("POST", "/actions/ship", b"{}", {"idempotency-key": '""'}),
+        ("POST", "/actions/ship", b"{}", {"idempotency-key": '"k1", "k2"'}),
+        ("POST", "/actions/ship", b"{}", {"if-none-match": "*"}),
+        ("GET", f"/keys/{ADDRESS}", b"", {"if-none-match": "r1"}),
         ("GET", f"/keys/{ADDRESS}", b"", {"fencecheck-timeout": "soon"}),
         ("GET", f"/keys/{ADDRESS}", b"", {"fencecheck-timeout": "-1"}),
         ("GET", f"/keys/{ADDRESS}", b"", {"fencecheck-timeout": "nan"}),
@@ -358,8 +393,12 @@ def test_what_cannot_be_understood_is_a_bad_request_and_no_point(method: str, pa
 
 
 def test_a_method_or_a_place_that_there_is_not() -> None:
-    answers, history = told(lambda world: [world.ask("DELETE", f"/keys/{ADDRESS}"), world.ask("GET", "/nothing")])
-    assert [answer.status_code for answer in answers] == [405, 404]
+    asked = [("DELETE", f"/keys/{ADDRESS}"), ("GET", "/nothing"), ("GET", "/keys")]
+    answers, history = told(lambda world: [world.ask(*each) for each in asked])
+    assert [answer.status_code for answer in answers] == [405, 404, 404]
+    assert {answer.headers["content-type"] for answer in answers} == {"application/problem+json"}
+    assert answers[0].headers["allow"] == "GET, HEAD, PUT"
+    assert "GET keys/..., HEAD keys/..., PUT keys/..., " in answers[1].json()["detail"]
     assert len(history.entries) == 1
 
 

@@ -173,6 +173,48 @@ def test_a_client_that_resets_its_connection_in_the_middle_of_a_request() -> Non
     assert len(one(agent).entries) == 2
 
 
+def whole(world: World, request: str, body: bytes = b"", sends_no_more: bool = False) -> bytes:
+    """All that is answered to a request, written by hand, up to the end of the connection."""
+    head = f"{request} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {world.start['token']}\r\ncontent-length: {len(body)}\r\n"
+    with connection(world) as sent:
+        sent.sendall(f"{head}{'' if sends_no_more else 'connection: close'}\r\n".replace("\r\n\r\n", "\r\n").encode() + b"\r\n" + body)
+        if sends_no_more:
+            sent.shutdown(socket.SHUT_WR)
+        return b"".join(iter(lambda: sent.recv(65_536), b""))
+
+
+def test_a_client_that_sends_nothing_more_is_answered() -> None:
+    """Else an effect would have lost its reply with no event that says so."""
+    answers = []
+
+    def agent(world: World) -> None:
+        path = urlsplit(world.start["base_url"]).path
+        answers.append(whole(world, f"POST {path}/actions/ship", b'{"args": {"to": "Tokyo"}}', sends_no_more=True))
+        answers.append(whole(world, f"GET {path}/keys/{ADDRESS}", sends_no_more=True))
+
+    assert [type(entry).__name__ for entry in one(agent).entries] == ["Act", "Read", "Ended"]
+    assert [answer[:12] for answer in answers] == [b"HTTP/1.1 200"] * 2
+
+
+def test_a_target_may_be_the_whole_url() -> None:
+    answers = []
+    history = one(lambda world: answers.append(whole(world, f"GET {world.start['base_url']}/keys/{ADDRESS}")))
+    assert answers[0].startswith(b"HTTP/1.1 200 ")
+    assert len(reads(history)) == 1
+
+
+def test_a_body_that_is_nested_too_deep_is_a_bad_request() -> None:
+    """At 900 levels it can be decoded and not be copied."""
+    answers = []
+
+    def agent(world: World) -> None:
+        for depth in (150, 900, 100_000):
+            answers.append(world.http.post("/records", content=b'{"value":' + b"[" * depth + b"]" * depth + b"}").status_code)
+
+    assert len(one(agent).entries) == 2
+    assert answers == [201, 400, 400]
+
+
 def test_two_calls_that_are_under_way_together_are_both_answered() -> None:
     statuses: list[int] = []
 

@@ -22,6 +22,7 @@ from fencecheck.run.adapter import missing_hooks
 from fencecheck.run.simulate import Runner
 
 from .foreign import ADDRESS, WINDOW, WORLD, World, running
+from .test_orphans import until
 
 OVER = "the order of requests that are under way together is the system's own"
 
@@ -307,6 +308,52 @@ def test_a_process_that_cannot_be_launched_is_one_sentence(tmp_path: Path, attri
         runner.run()
     assert str(raised.value).startswith("Foreign: ")
     assert said in str(raised.value)
+
+
+def test_what_a_slow_process_lacks_is_told_before_it_counts_as_stuck(tmp_path: Path) -> None:
+    """As it does after `timeout_s` without a port call."""
+    never = [sys.executable, "-S", "-c", "import time; time.sleep(600)"]
+    slow = process(tmp_path, "pass", command=never, timeout_s=0.5)()
+    try:
+        with pytest.raises(CouldNotRun, match=r"does not listen at http://127\.0\.0\.1:\d+/start after 0\.4 s: "):
+            slow.open()
+    finally:
+        slow.shutdown()
+
+
+@pytest.mark.parametrize("spared", [None, "other.example"])
+def test_no_proxy_stands_between_the_process_and_the_service(spared: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
+    for name in ("no_proxy", "NO_PROXY"):
+        monkeypatch.setenv(name, spared) if spared else monkeypatch.delenv(name, raising=False)
+    body = """
+Path("spared").write_text(os.environ["no_proxy"])
+ask("/actions/ship", {"args": {"to": "Tokyo"}})
+"""
+    with Runner(process(tmp_path, body)) as runner:
+        history = runner.run()
+    assert (history.ended.how, len(history.effects)) == ("returned", 1)
+    assert (tmp_path / "spared").read_text() == (f"{spared},127.0.0.1" if spared else "127.0.0.1")
+
+
+def test_an_answer_without_an_end_fills_no_memory() -> None:
+    with running(lambda world: {"halted": "x" * 2_000_000}) as runner:
+        ended = runner.run().ended
+    assert (ended.how, ended.detail.partition("(")[2]) == ("crashed", "DecodingError: more than 1,048,576 bytes came)")
+
+
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="the variables of a process are told in /proc")
+def test_what_left_the_process_group_is_killed_too(tmp_path: Path) -> None:
+    body = """
+import subprocess
+child = subprocess.Popen(["sleep", "600"], start_new_session=True)
+Path("child").write_text(str(child.pid))
+"""
+    with Runner(process(tmp_path, body)) as runner:
+        runner.run()
+        child = int((tmp_path / "child").read_text())
+        assert alive(child)
+    until(lambda: not alive(child))
 
 
 def test_a_port_at_which_something_listens_already(tmp_path: Path) -> None:

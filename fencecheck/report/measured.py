@@ -17,14 +17,13 @@ from fencecheck.measure.statistics import Rate
 from fencecheck.report.terminal import prose
 from fencecheck.report.words import clean, count_of
 
+_ENDINGS = ("halted_changed", "halted_unverified", "halted_needless", "crashed", "stuck")
 COLUMNS: dict[str, tuple[str, ...]] = {
-    "omission": ("unsafe",),
-    "compare": (
-        "completed", "stale", "recovered", "halted_changed", "halted_unverified", "halted_needless", "duplicates", "refused", "needless_replans"
-    ),
-    "depth": ("completed", "stale", "recovered"),
-    "width": ("completed", "stale", "recovered", "needless_replans"),
-}  # fmt: skip
+    "omission": ("unsafe", "crashed", "stuck"),
+    "compare": ("completed", "stale", "recovered", *_ENDINGS, "duplicates", "refused", "needless_replans"),
+    "depth": ("completed", "stale", "recovered", *_ENDINGS),
+    "width": ("completed", "stale", "recovered", *_ENDINGS, "needless_replans"),
+}
 """What a table shows of each campaign, of `COUNTED`. JSON and CSV have all of it."""
 _ALWAYS = ("completed", "unsafe", "stale")
 """What a table shows even where it never happened."""
@@ -37,6 +36,8 @@ HEADS = {
     "halted_changed": "halted, changed",
     "halted_unverified": "halted, could not verify",
     "halted_needless": "halted needlessly",
+    "crashed": "crashed",
+    "stuck": "stuck",
     "duplicates": "duplicate acts",
     "refused": "refused by the tool",
     "needless_replans": "needless replans",
@@ -76,11 +77,11 @@ def _headline(result: Result) -> str:
     systems = dict.fromkeys(str(cell.labels["system"]) for cell in result.cells)
     each = dict.fromkeys(cell.episodes for cell in result.cells)
     of = " or ".join(f"{number:,}" for number in each)
-    return f"{result.name} · {', '.join(map(clean, systems))} · {of} independent episodes {'each' if len(result.cells) > 1 else 'in all'}"
+    return f"{result.name} · {', '.join(map(clean, systems))} · {of} independent episode{'' if of == '1' else 's'} {'each' if len(result.cells) > 1 else 'in all'}"
 
 
 def _table(result: Result) -> Table:
-    (shown, _), means = _shown(result), MEANS.get(result.name, ())
+    (shown, _), means = columns_of(result), MEANS.get(result.name, ())
     labels = list(result.cells[0].labels)
     alone = len({cell.labels["system"] for cell in result.cells}) == 1 and len(labels) > 1
     labels = [label for label in labels if not (alone and label == "system")]
@@ -101,7 +102,7 @@ def _table(result: Result) -> Table:
     return table
 
 
-def _shown(result: Result) -> tuple[list[str], list[str]]:
+def columns_of(result: Result) -> tuple[list[str], list[str]]:
     """What has a column, and what happened in no episode at all, which a sentence says."""
     names = COLUMNS.get(result.name, ("unsafe",))
     never = [name for name in names if not name.startswith(_ALWAYS) and not any(cell.rate(name).count for cell in result.cells)]
@@ -133,7 +134,7 @@ def _rendered(table: Table, width: int) -> Iterator[Text]:
 def _notes(result: Result) -> Iterator[str]:
     yield from (f"drawn: {drawn}" for drawn in result.drawn)
     yield from result.about
-    never = _shown(result)[1]
+    never = columns_of(result)[1]
     if never:
         rates = [cell.rate(name) for cell in result.cells for name in never if cell.episodes]
         most = f" (at most {percent(max(rate.interval(result.confidence)[1] for rate in rates))} each)" if rates else ""

@@ -12,7 +12,7 @@ from typing import Any
 
 from fencecheck.errors import BadInput
 from fencecheck.measure.result import CellResult, Result
-from fencecheck.report.measured import COLUMNS, HEADS
+from fencecheck.report.measured import HEADS, columns_of
 
 FORMATS = (".png", ".svg")
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -99,7 +99,7 @@ def _points(axes: Any, x: list[Any], cells: list[CellResult], name: str, confide
 
 def _bars(axes: Any, result: Result) -> None:
     """For each of what is compared a group of points, one for each system."""
-    names = COLUMNS.get(result.name, ("unsafe",))
+    names, _ = columns_of(result)
     count = len(result.cells)
     for number, cell in enumerate(result.cells):
         x = [at + (number - (count - 1) / 2) * 0.6 / max(count, 1) for at in range(len(names))]

@@ -77,7 +77,8 @@ def _headline(result: Result) -> str:
     systems = dict.fromkeys(str(cell.labels["system"]) for cell in result.cells)
     each = dict.fromkeys(cell.episodes for cell in result.cells)
     of = " or ".join(f"{number:,}" for number in each)
-    return f"{result.name} · {', '.join(map(clean, systems))} · {of} independent episode{'' if of == '1' else 's'} {'each' if len(result.cells) > 1 else 'in all'}"
+    episodes = f"{of} independent episode{'' if of == '1' else 's'} {'each' if len(result.cells) > 1 else 'in all'}"
+    return f"{result.name} · {', '.join(map(clean, systems))} · {episodes}"
 
 
 def _table(result: Result) -> Table:

@@ -89,9 +89,8 @@ class Store:
     def missing(self, cell: int, count: int) -> Iterator[tuple[int, int]]:
         """The numbers below `count` of which there is no episode, as ranges from start to stop."""
         start = 0
-        for (number,) in self._db.execute(
-            "SELECT number FROM episodes WHERE cell = ? AND number < ? ORDER BY number", (cell, count)
-        ).fetchall():
+        known = self._db.execute("SELECT number FROM episodes WHERE cell = ? AND number < ? ORDER BY number", (cell, count))
+        for (number,) in known:
             if number > start:
                 yield start, number
             start = number + 1

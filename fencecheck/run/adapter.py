@@ -37,6 +37,8 @@ class AgentSystem:
         cannot_happen: kinds of event that make no sense for it, each with why; they are not sent, and a report says so.
         tools_can_halt: whether its tools are part of what is tested, so that one of the halt exceptions out of an act's `via=` is a halt of the
             system's own, needed or not, and no refusal by the outside.
+        chance_is_harmless: whether what it asks of chance in `run`, such as the jitter of a wait, changes nothing that it does. A system that
+            asks `random` unseeded, and does not say so, is never called held, since a coin can fall alike in all runs.
         replays: whether a workflow engine repeats calls, inside `kit.replaying()`, so that the kit keeps what each call came to.
         max_points: an episode with more points than this is `stuck`.
         timeout_s: longest real time in seconds that one wait of an episode may take where time is real, and that may pass between two
@@ -64,6 +66,7 @@ class AgentSystem:
     fault_exceptions: ClassVar[Mapping[type[BaseException], Any]] = {}
     cannot_happen: ClassVar[Mapping[str, str]] = {}
     tools_can_halt: ClassVar[bool] = False
+    chance_is_harmless: ClassVar[bool] = False
     replays: ClassVar[bool] = False
     max_points: ClassVar[int] = 2_000
     timeout_s: ClassVar[float] = 30.0

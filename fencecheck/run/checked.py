@@ -81,6 +81,8 @@ def _refuse_attributes(name: str, probe: AgentSystem) -> None:
         raise BadInput(
             f"{name}: cannot_happen must map kinds of event ({', '.join(KINDS)}) to why they make no sense for it, not be {why!r}"
         )
+    if not isinstance(probe.chance_is_harmless, bool):
+        raise BadInput(f"{name}: chance_is_harmless must be True or False, not {probe.chance_is_harmless!r}")
     if not isinstance(probe.max_points, int) or probe.max_points < 1:
         raise BadInput(f"{name}: max_points must be a whole number from 1, not {probe.max_points!r}")
     if not isinstance(probe.timeout_s, int | float) or not probe.timeout_s > 0:

@@ -41,6 +41,8 @@ _FUNCTIONS = {
 }
 _OF_SOCKETS = frozenset({"connect", "connect_ex", "bind", "accept", "send", "sendall", "sendto", "recv", "recv_into", "recvfrom"})
 _NAMES = frozenset({"now", "utcnow", "today", "random", "getrandbits", "seed", "poll"}).union(_OF_SOCKETS, *_FUNCTIONS.values())
+_CHANCE, _IDS = ("random.", "secrets."), "secrets.token_"
+"""Functions of libraries that answer by chance, whatever they rest on; and those of them that make what only names something."""
 _MOST_TOLD = 3
 
 
@@ -49,17 +51,21 @@ class Outside:
 
     Attributes:
         heard: each as `uuid.uuid4 in agent.py:12`, in order.
+        chance: those of them that can decide what a system does: not an id, a key or a token.
     """
 
     def __init__(self) -> None:
         self.heard: dict[str, None] = {}
+        self.chance: dict[str, None] = {}
         self._seeded = False
 
     def told(self) -> str:
         """The first few of it, or nothing."""
-        said = list(self.heard)
-        more = f" and {len(said) - _MOST_TOLD} more" if len(said) > _MOST_TOLD else ""
-        return ", ".join(said[:_MOST_TOLD]) + more
+        return _first(self.heard)
+
+    def told_of_chance(self) -> str:
+        """The first few of what is asked of chance, or nothing."""
+        return _first(self.chance)
 
     def __call__(self, frame: FrameType, event: str, what: Any) -> None:
         if event != "c_call" or what.__name__ not in _NAMES:
@@ -71,7 +77,16 @@ class Outside:
             caller = _caller(frame)
             if caller is not None:
                 function, place = caller
-                self.heard.setdefault(f"{function or name} in {place}")
+                said = f"{function or name} in {place}"
+                self.heard.setdefault(said)
+                if name.startswith("random.") or (function.startswith(_CHANCE) and not function.startswith(_IDS)):
+                    self.chance.setdefault(said)
+
+
+def _first(heard: dict[str, None]) -> str:
+    said = list(heard)
+    more = f" and {len(said) - _MOST_TOLD} more" if len(said) > _MOST_TOLD else ""
+    return ", ".join(said[:_MOST_TOLD]) + more
 
 
 @contextmanager

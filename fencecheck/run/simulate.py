@@ -70,7 +70,8 @@ class Runner:
         missing: the other kinds, each with the hook that would enable it.
         own_order: why no event says who is answered first, where the system says so itself.
         crashed_at: where the last crash was raised, as `file:line`.
-        outside: what it asks past its ports, where that was listened for.
+        outside, chance: what it asks past its ports, and what of that it asks of chance, where that was listened for.
+        chance_is_harmless: as the adapter says.
         plain: the ports that it called on its event loop without awaiting them in its first episode, each with its line.
 
     Raises:
@@ -97,7 +98,8 @@ class Runner:
         self.missing = missing_hooks(self._probe)
         self.kinds = tuple(kind for kind in KINDS if kind not in self.missing)
         self.drops = True
-        self.crashed_at = self.outside = ""
+        self.crashed_at = self.outside = self.chance = ""
+        self.chance_is_harmless = self._probe.chance_is_harmless
         self.plain: dict[str, None] | None = None
         self._given = replace(self.scenario)  # has mappings of its own
         self._scheduled = "switch" in self.kinds

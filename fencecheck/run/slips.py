@@ -34,6 +34,7 @@ _ATTRIBUTES: dict[str, Callable[[Any], bool]] = {
     "fault_exceptions": lambda value: isinstance(value, Mapping),
     "cannot_happen": lambda value: isinstance(value, Mapping),
     "tools_can_halt": lambda value: type(value) is bool,
+    "chance_is_harmless": lambda value: type(value) is bool,
     "max_points": lambda value: type(value) is int,
     "timeout_s": lambda value: type(value) in (int, float),
 }

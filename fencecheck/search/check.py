@@ -14,10 +14,12 @@ from fencecheck.model import Scenario
 from fencecheck.run.elsewhere import Elsewhere
 from fencecheck.run.loading import reference
 from fencecheck.run.simulate import Runner, SystemLike
+from fencecheck.search.again import Again
 from fencecheck.search.budget import WHOLE, Budget, Shard
 from fencecheck.search.drawing import EXAMPLES, Drawing, Profile, Worlds, command, drawing, refuse_unknown, sizes_of
 from fencecheck.search.exhaust import Episode, episodes, order_of
 from fencecheck.search.kept import KeepingRunner, keeping, runner_for
+from fencecheck.search.past import past_ports
 from fencecheck.search.placing import push_right
 from fencecheck.search.preflight import preflight, still_the_same
 from fencecheck.search.prove import PER_KIND, Proof, prove
@@ -183,7 +185,9 @@ class _Check:
         self.runner, self.level, self.fails, self.broken, self.budget, self.shard = runner, level, fails, broken, budget, shard
         self.unjudged = _unjudged(runner)
         self.before = runner.run()
+        self.past = past_ports(runner, self.before)
         self.tally = Tally(order_of(runner, broken))
+        self.again_later = Again()
         self.bound = Bound("events", 0)
         self.proof: Proof | None = None
         self.drawn: Drawing | None = None
@@ -205,7 +209,7 @@ class _Check:
         if drawn.worlds != "default" and not self.runner.takes_scenario:
             raise BadInput(f"{self.runner.name} brings its own scenario: no other world can be drawn for it")
         explored = explore_into(self.runner, drawn, self.level, self.fails, self.broken, self.budget)
-        self.tally, self.drawn = explored.tally, drawn
+        self.tally, self.drawn, self.again_later = explored.tally, drawn, explored.again
         self.bound = Bound("examples", explored.drawn, explored.largest and Largest(*explored.largest))
 
     def _exhaust(self, most: int) -> int:
@@ -222,6 +226,7 @@ class _Check:
 
     def _add(self, episode: Episode, judgement: Judgement) -> bool:
         self.tally.add(episode.dropped, episode.events, judgement, episode.events)
+        self.again_later.keep(self.runner, episode.dropped, episode.events, episode.history)
         return bool(self._failing())
 
     def _failing(self) -> dict[str, Shown]:
@@ -231,8 +236,9 @@ class _Check:
         """What the verdict rests on besides determinism."""
         compared = self.proof.compared if self.proof is not None and self.proof.complete else 0
         how = f"checked: {compared:,} episodes were the same with other ones" if compared else "not checkable"
-        outside = f"not so: it asks {self.runner.outside}" if self.runner.outside else "not checkable"
-        return [f"reaches the world through ports only ({outside})", f"compares versions and values for equality only ({how})"]
+        past = "; ".join(part for part in (f"it asks {self.runner.outside}" if self.runner.outside else "", self.past.said) if part)
+        ports = f"reaches the world through ports only ({f'not so: {past}' if past else 'not checkable'})"
+        return [ports, f"compares versions and values for equality only ({how})"]
 
     def report(self, engine: Engine) -> Report:
         """What it came to."""
@@ -241,6 +247,7 @@ class _Check:
         failing = sorted(self._failing().items(), key=lambda item: list(FINDINGS).index(item[0]))
         failures = [_failure(runner, code, shown, self._is_smallest(shown)) for code, shown in failing]
         verdict, why = self._verdict(failures)
+        self.again_later.compare(runner, self.budget.left)
         levels = [name for name in LEVELS if not tally.failing(name, self.fails)]
         fails = self.fails
         turns_count = runner.runtime_name != "sync" or runner.own_order != ""
@@ -294,6 +301,13 @@ class _Check:
             return "violated", ""
         if self.unjudged:
             return "inconclusive", self.unjudged
+        if self.past.why:
+            return "inconclusive", f"{self.past.why}; fencecheck check-adapter names the lines"
+        if self.runner.chance and not self.runner.chance_is_harmless:
+            return "inconclusive", (
+                f"it asks chance ({self.runner.chance}), which may fall otherwise the next time: seed it in setup(), or say "
+                "chance_is_harmless = True in the adapter if it changes nothing that the system does"
+            )
         if self.budget.ran_out and self.bound.kind == "events" and self.proof is None:
             return "inconclusive", "the time was up: allow more, or fewer events"
         if self.budget.ran_out and self.drawn is not None:

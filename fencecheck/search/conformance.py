@@ -7,11 +7,10 @@ runs the few episodes that show such things. Whether the system behind it is rig
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import product
 
 from fencecheck.errors import BadInput, FencecheckError, Nondeterministic
 from fencecheck.history import Declared, Derive, History, Validated, labelled
-from fencecheck.interleaving import CorruptParent, Deliver, Event, Replan, Restore, Update, What
+from fencecheck.interleaving import Replan, What
 from fencecheck.judge import judge
 from fencecheck.model import Scenario
 from fencecheck.run.adapter import OPTIONAL, name_of
@@ -19,13 +18,12 @@ from fencecheck.run.faults import EpisodeOver, Fault, Restarted
 from fencecheck.run.raised import place
 from fencecheck.run.simulate import Runner, SystemLike
 from fencecheck.search.marks import void_marks
-from fencecheck.search.placing import every
+from fencecheck.search.past import MOST_POINTS, past_of
+from fencecheck.search.placing import alone
 from fencecheck.search.preflight import preflight, refuse_inaction, still_the_same
 from fencecheck.search.problem import Problem
 from fencecheck.search.spies import Notes, listening, watched
 
-MOST_POINTS = 40
-"""Before so many points, from the first on, each event is tried alone."""
 _WEAK = (int, float, bool, type(None))
 _SHOWN_VERSIONS = 4
 
@@ -64,6 +62,8 @@ def problems(system: SystemLike, *, scenario: Scenario | None = None, fresh_proc
     try:
         with Runner(system, scenario) as runner:
             preflight(runner, fresh_process=fresh_process)
+            if runner.chance and not runner.chance_is_harmless:
+                found.add(Problem("chance", f"run() asks chance ({runner.chance}), so that no run need come out twice", _FIXES["chance"]))
     except FencecheckError as error:
         found.add(_of_error(error))
     found.look()
@@ -99,6 +99,7 @@ _SENTENCES = {
 """What a sentence of the runner says, to the code of the problem."""
 _FIXES = {
     "nondeterminism": "take clocks, chance and the order of sets out of run(), or seed them in setup()",
+    "chance": "seed it in setup(), or say chance_is_harmless = True if it changes nothing that the system does",
     "unusable": "write the class as this says; nothing else was looked at",
     "fails": "correct the adapter where this says",
 }
@@ -131,7 +132,7 @@ class _Found:
             self.histories.append(first)
             self.add(*self._past(), *_values(first), *void_marks(first), *_no_evidence(first))
             self._events(runner, first)
-            self.add(*self._declared(), *self._hooks(runner))
+            self.add(*self._gaps(), *self._declared(), *self._hooks(runner))
             try:
                 still_the_same(runner, first)
             except FencecheckError as error:
@@ -144,6 +145,12 @@ class _Found:
                 "past-the-port",
                 f"{function}() is what a port calls, and {where} calls it past any port, where no event lands and no fault is injected",
                 "call it through the port there too, with via=, or hand the system a client of kit.wrap()",
+            )
+        for hook, where in notes.by_run.items():
+            yield Problem(
+                "past-the-port",
+                f"{where} calls {hook}() itself, which is for fencecheck to call: past any port, where no event lands and no fault is injected",
+                "ask by a port: kit.head(key, via=...) for what is current",
             )
         for where, port in notes.discarded.items():
             yield Problem(
@@ -166,12 +173,32 @@ class _Found:
                     f"let {hook}() look into the store itself, past all ports",
                 )
 
+    def _gaps(self) -> Iterator[Problem]:
+        """What no port call was seen to do, each with the functions that did it instead."""
+        for what, action, key in past_of(self.histories).gaps:
+            handed = [f"{function}() at {where}" for where, function in self.notes.handed.get(key, {}).items()]
+            by = f"; past any port, {' and '.join(handed)} {'does' if len(handed) == 1 else 'do'}" if handed else ""
+            if what == "any":
+                message = (
+                    f"{action} depends on {key}, and no port call asks for it, so that no event can land between reading and acting{by}"
+                )
+            elif what == "read":
+                message = f"{action} carries the value of {key}, and no port call reads it, so that its owner cannot fail there{by}"
+            elif self.notes.past or self.notes.by_run:
+                continue  # which is why, and was told
+            else:
+                message = (
+                    f"{action}: between planning, or the last wait, and validated() no port call asks an owner for {key}, so that it shows nothing"
+                    + (by and f"; past any port, {' and '.join(handed)} may")
+                )
+            yield Problem("unasked-mark" if what == "check" else "past-the-port", message, _BY_PORT[what])
+
     # -- one event at a time -----------------------------------------------------------------------------------------
 
     def _events(self, runner: Runner, first: History) -> None:
         stuck: dict[str, None] = {}
         halts: dict[type, list[tuple[BaseException, What]]] = {}
-        for event in _single(runner, min(len(labelled(first)), MOST_POINTS)):
+        for event in alone(runner.scenario, runner.kinds, min(len(labelled(first)), MOST_POINTS)):
             before = len(self.notes.raised)
             try:
                 history = runner.run((), event)
@@ -224,6 +251,12 @@ class _Found:
             )
 
 
+_BY_PORT = {
+    "any": "read it by kit.read(key, via=...), compare it by kit.head(key, via=...), or hand the system a client of kit.wrap()",
+    "read": "read it by kit.read(key, via=...), or hand the system a client of kit.wrap()",
+    "check": "ask by kit.head(key), with via= where your own code asks, compare, and call kit.validated() right after",
+}
+"""What to do about what no port call does."""
 _LEAVE_OUT = "see that what it is for can happen in the scenario, or leave it out"
 _WHY_SILENT = {
     "replan": ": no Replan event of the scenario's tasks fired",
@@ -241,19 +274,6 @@ _SILENT = {
 
 def _ports(names: set[str]) -> str:
     return " and ".join(f"kit.{name}()" for name in sorted(names))
-
-
-_LIKE_ANOTHER = ("earlier", "malformed", "wrong-key")
-"""How an event can land that shows nothing of the adapter which another does not: what a system makes of a bad answer is its own."""
-
-
-def _single(runner: Runner, points: int) -> Iterator[tuple[Event, ...]]:
-    """Each event that the system can receive alone before each point; a delivery after an update, without which it brings nothing."""
-    for what, at in product(every(runner.scenario, runner.kinds, 1), range(points)):
-        if isinstance(what, Deliver):
-            yield Event(at, Update(what.key)), Event(at, what)
-        elif not isinstance(what, CorruptParent | Restore) and getattr(what, "how", "") not in _LIKE_ANOTHER:
-            yield (Event(at, what),)
 
 
 def _meant_to_halt(runner: Runner, error: BaseException, on_purpose: bool) -> bool:

@@ -23,6 +23,7 @@ from fencecheck.model import Scenario
 from fencecheck.run.elsewhere import Elsewhere
 from fencecheck.run.loading import reference
 from fencecheck.run.simulate import Runner
+from fencecheck.search.again import Again
 from fencecheck.search.budget import Budget
 from fencecheck.search.drawing import Drawing
 from fencecheck.search.minimal import one_minimal
@@ -57,10 +58,11 @@ class Explored:
         tally: the counts of the episodes that the examples come to, each once; of a failing finding, what shrinking came to.
         drawn: how many examples that were, until one failed.
         largest: of each measure of a world the largest that was drawn; None where the world was given.
+        again: some of the episodes, to be run a second time.
     """
 
-    def __init__(self, tally: Tally, drawn: int, largest: Size | None) -> None:
-        self.tally, self.drawn, self.largest = tally, drawn, largest
+    def __init__(self, tally: Tally, drawn: int, largest: Size | None, again: Again) -> None:
+        self.tally, self.drawn, self.largest, self.again = tally, drawn, largest, again
 
 
 def explore_into(
@@ -105,7 +107,7 @@ def explore_into(
             hunt.keep_smallest()
         except Flaky as flaky:
             raise hunt.nondeterministic() from flaky
-    return Explored(hunt.tally, hunt.drawn, None if drawn.worlds == "default" else hunt.largest)
+    return Explored(hunt.tally, hunt.drawn, None if drawn.worlds == "default" else hunt.largest, hunt.again)
 
 
 def _size(scenario: Scenario) -> Size:
@@ -182,7 +184,7 @@ class _Hunt:
     ) -> None:
         self.runner, self.level, self.fail_on, self.assume_broken, self.budget = runner, level, fail_on, assume_broken, budget or Budget()
         self.drawn = 0
-        self.tally = Tally()
+        self.tally, self.again = Tally(), Again()
         self.code: str | None = None
         self.last: tuple[Finding, Interleaving, History] | None = None
         self.largest: Size = (0, 0, 0, 0, 0)
@@ -215,6 +217,7 @@ class _Hunt:
             self.largest = tuple(map(max, self.largest, size))  # type: ignore[assignment]
             if (size, dropped, history.fired) not in self._seen:
                 self.tally.add(dropped, events, judgement, history.fired)
+                self.again.keep(self.world(interleaving.scenario), dropped, events, history)
             self._seen |= {(size, dropped, events), (size, dropped, history.fired)}
         for finding in judgement.findings:
             fails = finding.code in self.fail_on and counts_at(finding.code, self.level)

@@ -198,6 +198,24 @@ def every(scenario: Scenario, kinds: Iterable[str], places: int, assume_broken: 
     return [what for what in found if kind_of(what) in kinds]
 
 
+_LIKE_ANOTHER = ("earlier", "malformed", "wrong-key")
+"""How an event can land that shows nothing of the adapter which another does not: what a system makes of a bad answer is its own."""
+
+
+def alone(scenario: Scenario, kinds: Iterable[str], number: int) -> Iterator[tuple[Event, ...]]:
+    """Each event of these kinds alone before each of the first points; a delivery after an update, without which it brings nothing.
+
+    Args:
+        number: of how many points.
+    """
+    for what in every(scenario, kinds, 1):
+        for at in range(number):
+            if isinstance(what, Deliver):
+                yield Event(at, Update(what.key)), Event(at, what)
+            elif not isinstance(what, CorruptParent | Restore) and getattr(what, "how", "") not in _LIKE_ANOTHER:
+                yield (Event(at, what),)
+
+
 def push_right(history: History, events: tuple[Event, ...]) -> tuple[Event, ...]:
     """Moves each event right before the first point that depends on it, which changes nothing but the name of the episode.
 

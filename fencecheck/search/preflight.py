@@ -45,7 +45,7 @@ def preflight(runner: Runner, *, fresh_process: bool = True) -> list[str]:
     else:
         with listening() as outside:
             first = runner.run()
-    runner.outside = outside.told()
+    runner.outside, runner.chance = outside.told(), outside.told_of_chance()
     runner.refuse_changes()
     refuse_inaction(runner, first)
     for key in runner.scenario.keys:
@@ -56,26 +56,24 @@ def preflight(runner: Runner, *, fresh_process: bool = True) -> list[str]:
     at = first_difference(first, again)
     if at is not None:
         what = difference(first, again, at)
-        if elsewhere is not None and not _asks_chance(runner) and first_difference(first, elsewhere) is None:
+        if elsewhere is not None and not runner.chance and first_difference(first, elsewhere) is None:
             raise CouldNotRun(
                 f"{runner.name} leaks state from one episode into the next: {what}: build all state in setup(), none at class or module level"
             )
-        raise Nondeterministic(f"{runner.name} is not deterministic: two runs of one interleaving differ: {what}{_asks(runner)}")
+        raise Nondeterministic(f"{runner.name} is not deterministic: two runs of one interleaving differ: {what}{past_its_ports(runner)}")
     plain = [_called_plain([*runner.plain])] if runner.plain else []
     if elsewhere is None:
         return ["deterministic (checked in this process only)" if fresh_process else "deterministic (checked in this process)", *plain]
     at = first_difference(first, elsewhere)
     if at is not None:
         raise Nondeterministic(
-            f"{runner.name} is not deterministic: a fresh process does otherwise: {difference(first, elsewhere, at)}{_asks(runner)}"
+            f"{runner.name} is not deterministic: a fresh process does otherwise: {difference(first, elsewhere, at)}{past_its_ports(runner)}"
         )
-    if _asks_chance(runner):  # a coin can fall alike each time
+    if runner.chance:  # a coin can fall alike each time
+        if runner.chance_is_harmless:
+            return ["deterministic (checked, but it asks chance, which its adapter calls harmless)", *plain]
         return ["deterministic (alike in the few runs that were compared, but it asks chance)", *plain]
     return ["deterministic (checked, in a fresh process too)", *plain]
-
-
-def _asks_chance(runner: Runner) -> bool:
-    return any(source in runner.outside for source in ("random", "secrets"))
 
 
 def _called_plain(calls: list[str]) -> str:
@@ -148,7 +146,8 @@ def difference(one: History, two: History, at: int) -> str:
     return f"entry {at} is {said(one)} in one and {said(two)} in the other"
 
 
-def _asks(runner: Runner) -> str:
+def past_its_ports(runner: Runner) -> str:
+    """What may be why two runs differ, as the end of a sentence."""
     asks = f"; past its ports it asks {runner.outside}" if runner.outside else ""
     return f"{asks}; {runner.own_order}, which may be why" if runner.own_order else asks
 

@@ -14,6 +14,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache, wraps
+from itertools import islice
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
@@ -22,10 +23,13 @@ from fencecheck.run.adapter import OPTIONAL, AgentSystem, name_of
 from fencecheck.run.current import inside_via
 from fencecheck.run.kit import inside_hook
 from fencecheck.run.raised import is_library
+from fencecheck.run.recognise import equal, parts
 from fencecheck.run.simulate import SystemLike
 
 _PORTS = ("read", "head", "memory", "record", "derive", "act")
 _ANSWERING = ("read", "head", "memory", "record")
+_MOST_PARTS = 200
+"""Parts of an answer that are looked at."""
 _NO_EVENT = ("versions_in", "version_of")
 """Hooks that are asked beside any event."""
 
@@ -39,6 +43,8 @@ class Notes:
         in_setup: the ports that `setup` called.
         discarded: each place to the port whose answer was thrown away there.
         past: each function that a port calls to a place where the system called it past its ports.
+        by_run: each hook to a place where `run` called it itself.
+        handed: each key to the places where a version of it was handed out past the ports, each with the function that was called there.
         raised: each exception that left `run`, with whether the system's own code raised it on purpose.
     """
 
@@ -48,6 +54,10 @@ class Notes:
         self.in_setup: set[str] = set()
         self.discarded: dict[str, str] = {}
         self.past: dict[str, str] = {}
+        self.by_run: dict[str, str] = {}
+        self.handed: dict[str, dict[str, str]] = {}
+        self.kit: Any = None
+        self.adapter: Any = None
         self.raised: list[tuple[BaseException, bool]] = []
         self.phase = ""
 
@@ -56,7 +66,7 @@ def watched(system: SystemLike, notes: Notes) -> Callable[[], AgentSystem]:
     """A maker of instances of `system` that are watched."""
 
     def make() -> AgentSystem:
-        instance = system()
+        instance = notes.adapter = system()
         for hook in OPTIONAL:
             if callable(getattr(instance, hook, None)):
                 _put(instance, hook, _counted(notes, instance, hook, getattr(instance, hook)))
@@ -110,8 +120,12 @@ def _counted(notes: Notes, instance: AgentSystem, hook: str, method: Callable[..
     outer: list[str] = []
 
     def before(*args: Any) -> None:
-        notes.hooks[hook] = notes.hooks.get(hook, 0) + 1
         outer.append(notes.phase)
+        caller = sys._getframe(2)  # past `called`, or `awaited`
+        if notes.phase == "run" and not inside_via() and not is_library(caller.f_code.co_filename):
+            notes.by_run.setdefault(hook, _place(caller))
+            return
+        notes.hooks[hook] = notes.hooks.get(hook, 0) + 1
         notes.phase = hook
 
     def after(error: BaseException | None) -> None:
@@ -122,7 +136,7 @@ def _counted(notes: Notes, instance: AgentSystem, hook: str, method: Callable[..
 
 def _set_up(notes: Notes, method: Callable[..., Any]) -> Callable[..., Any]:
     def before(kit: Any) -> None:
-        notes.phase = "setup"
+        notes.phase, notes.kit = "setup", kit
         for port in _PORTS:
             setattr(kit, port, _noted(notes, port, getattr(kit, port)))
         kit._aio = _NotedPorts(notes, kit.aio)
@@ -232,6 +246,7 @@ class _Calls:
         self._notes = notes
         self._behind: dict[CodeType, None] = {}
         self._outside: dict[CodeType, str] = {}
+        self._passing_on: set[tuple[str, FrameType]] = set()
         self._answers: dict[FrameType, tuple[CodeType, Any]] = {}
 
     def __call__(self, frame: FrameType, event: str, answer: Any) -> None:
@@ -240,8 +255,11 @@ class _Calls:
             return
         if not inside_via():
             back = frame.f_back
-            if event == "call" and self._notes.phase == "run" and back is not None and not is_library(back.f_code.co_filename):
-                self._outside.setdefault(code, _place(back))
+            if self._notes.phase == "run" and back is not None and not is_library(back.f_code.co_filename):
+                if event == "call":
+                    self._outside.setdefault(code, self._place(frame, back))
+                elif answer is not None:
+                    self._handed(frame, back, answer)
             return
         if event != "return":
             return
@@ -251,8 +269,33 @@ class _Calls:
         elif back is not None and back.f_back is not None and _is_step(back.f_back):
             self._answers[back] = (code, answer)
 
+    def _place(self, frame: FrameType, caller: FrameType) -> str:
+        """Where the system called a function: from where the object was called that it belongs to, unless that is the adapter."""
+        its = frame.f_locals.get("self")
+        while its is not None and its is not self._notes.adapter and caller.f_locals.get("self") is its and caller.f_back is not None:
+            caller = caller.f_back
+        return _place(caller)
+
+    def _handed(self, frame: FrameType, caller: FrameType, answer: Any) -> None:
+        """A function has returned past the ports: maybe a version of some key, or its id. One that only passes it on is not told."""
+        kit = self._notes.kit
+        for key in kit.scenario.keys:
+            if _carries(kit, key, answer, any(type(value) is str and value == key for value in frame.f_locals.values())):
+                handed, where = self._notes.handed.setdefault(key, {}), self._place(frame, caller)
+                if where in handed or (key, frame) not in self._passing_on:
+                    handed[where] = frame.f_code.co_qualname
+                self._pass_on(key, caller)
+
+    def _pass_on(self, key: str, frame: FrameType | None) -> None:
+        """Notes that a version of `key`, or its id, comes to `frame` and those who wait for it."""
+        while frame is not None:
+            self._passing_on.add((key, frame))
+            frame = frame.f_back
+
     def _ended(self, via: FrameType, answer: Any) -> None:
         """A `via=` has returned."""
+        for key in self._notes.kit.scenario.keys:
+            self._pass_on(key, via)
         self._behind[via.f_code] = None
         code, last = self._answers.pop(via, (None, None))
         if code is not None and last is answer:
@@ -263,6 +306,20 @@ class _Calls:
     def past(self) -> dict[str, str]:
         """Each such function, with a place that calls it itself."""
         return {code.co_qualname: self._outside[code] for code in self._behind if code in self._outside}
+
+
+def _carries(kit: Any, key: str, answer: Any, is_asked: bool) -> bool:
+    """Whether an answer holds a version of a key or the id of one. A number can be there by chance, unless the key was asked for."""
+    world, names = kit._world, kit._landing.names
+    ids = [id for id in world.versions.get(key, ()) if not world.records[id].removed]
+    values = [world.records[id].value for id in ids]
+    for part in islice(parts(answer, 2), _MOST_PARTS):
+        is_id = isinstance(part, str) or (type(part) is int and is_asked and part is answer)
+        if is_id and names.get((key, part)) in ids:
+            return True
+        if part is not None and not isinstance(part, bool | int | float) and any(equal(part, value) for value in values):
+            return True
+    return False
 
 
 def _is_step(frame: FrameType) -> bool:

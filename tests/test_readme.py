@@ -77,6 +77,12 @@ def test_every_command_prints_what_is_shown(folder: Path) -> None:
         assert matches(shown, done.stdout), f"{command} prints:\n{done.stdout}\nwhere the README shows:\n{shown}"
 
 
+@pytest.mark.parametrize("adapter", ["delivery:DeliveryAgent", "fenced:FencedAgent", "own_store:OrderAgent"])
+def test_nothing_is_wrong_with_its_adapters(folder: Path, adapter: str) -> None:
+    done = run(f"fencecheck check-adapter {adapter}", folder)
+    assert (done.returncode, done.stdout) == (0, f"{adapter.partition(':')[2]}: nothing is wrong with the adapter\n")
+
+
 def test_the_test_file_passes(folder: Path) -> None:
     done = run("pytest -q -p no:cacheprovider test_delivery.py", folder)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -95,6 +95,5 @@ def _outcome(history: History, line: Timeline, done: Collection[str], ended: End
     if not need:
         message = f"{agent} halted though nothing that it depends on had changed or failed."
         into.findings.append(Finding("needless-halt", last, None, (last,), message))
-    if any_failure(history, line):
-        return "halted-unverified"
-    return "halted-changed" if need else "halted-needless"
+        return "halted-needless"
+    return "halted-unverified" if any_failure(history, line) else "halted-changed"

@@ -81,6 +81,7 @@ class Window:
 Answers = tuple[dict[str, int], dict[str, int], dict[str, int]]
 _BOUNDS = frozenset({Landed, Validated, Act, Pause})
 _ANSWERS = frozenset({Read, Head, Fetch})
+_PLANNING = frozenset({Derive, Read, Memory, Fetch})
 _OF_AN_AGENT = frozenset({Validated, Read, Head, Fetch, Act, Pause})
 
 
@@ -189,7 +190,8 @@ def _judge_key(
         real, current = current, history.entries[shown_at].version  # type: ignore[union-attr]
         misreported = current != real and not evidence.admits(key, real)
     if not evidence.admits(key, current):
-        found.append(_stale(effect.action, at, key, evidence, current, shown_at))
+        why = _why_unmarked(history, at, effect.agent) if mark is None and not expected else ""
+        found.append(_stale(effect.action, at, key, evidence, current, shown_at, why))
         return
     if current is not None and evidence.by_value(key, current):
         into.value_current += 1
@@ -206,9 +208,25 @@ def _judge_key(
         found.append(Finding("raced-act", at, key, (mark if mark is not None else at, at), message))
 
 
-def _stale(action: str, at: int, key: str, evidence: Evidence, current: str | None, shown_at: int | None) -> Finding:
+def _why_unmarked(history: History, at: int, agent: str) -> str:
+    """What made the last `validated` of the agent before an act void, in a clause; nothing where there is none, or it does not cover the keys."""
+    entries = history.entries
+    mark = next((i for i in range(at - 1, -1, -1) if type(entry := entries[i]) is Validated and entry.agent == agent), None)
+    between = [] if mark is None else [e for e in entries[mark + 1 : at] if _restarts(e, agent) or getattr(e, "agent", None) == agent]
+    acted = next((entry for entry in between if type(entry) is Act), None)
+    waited = next((entry for entry in between if type(entry) is Pause), None)
+    if acted is not None:
+        return f": its validated() was spent by the act {acted.action} before it, and each act needs one of its own"
+    if any(type(entry) is Landed for entry in between):
+        return f": its validated() came before {agent} was restarted"
+    if waited is not None:
+        return f": its validated() came before the wait {waited.label}".rstrip()
+    return ": its validated() came before what it was made from" if any(type(entry) in _PLANNING for entry in between) else ""
+
+
+def _stale(action: str, at: int, key: str, evidence: Evidence, current: str | None, shown_at: int | None, why: str) -> Finding:
     made_from = " and ".join(map(str, dict.fromkeys(evidence.shown(key))))
-    message = f"{action} went out made from {made_from} while {current} was current."
+    message = f"{action} went out made from {made_from} while {current} was current{why}."
     return Finding("stale-act", at, key, (shown_at, at) if shown_at is not None else (at,), message)
 
 

@@ -15,17 +15,30 @@ _ONCE = tuple(str(kind.__struct_config__.tag) for kind in ONCE)
 def proof_in_words(proof: Proof) -> list[str]:
     """What was tried beyond so many events, why that is all that can differ, and what is left out; or why nothing more was tried."""
     if proof.base is None:
-        return [f"not tried with more events: {clean(proof.why)}"]
+        more = proof.mixed + 1
+        return [
+            f"not tried with more events: {clean(proof.why)}; --max-events {more} tries every interleaving of up to {count_of(more, 'event')}"
+        ]
     tried = f"tried: every interleaving of up to {count_of(proof.mixed, 'event')} of all kinds; then any number of {listed(proof.kinds)},"
     if not proof.base.complete:
         return [f"{tried} but not to the end: {_open(proof, proof.base)}"]
     number, most = count_of(proof.base.episodes, "episode"), count_of(proof.base.events, "event")
     return [
-        f"{tried} until no further one led to anything new: {number} of up to {most}",
+        f"{tried} until no further one led to anything new: {number} of up to {most} in all",
         _why(proof, number),
         *_further(proof),
         _left_out(proof),
     ]
+
+
+def shares(proof: Proof, episodes: int) -> str:
+    """Of what so many episodes were, in the order in which they were run; nothing where all were of the first sort."""
+    if not proof.more + proof.more_further:
+        return ""
+    said = [f"{episodes - proof.more - proof.more_further:,} of up to {count_of(proof.mixed, 'event')} of all kinds"]
+    said += [f"{proof.more:,} of more events of {count_of(len(proof.kinds), 'kind')}"] if proof.more else []
+    said += [f"{proof.more_further:,} of more with one further kind"] if proof.more_further else []
+    return f": {', '.join(said[:-1])} and {said[-1]}" if said[1:] else f": {said[0]}"
 
 
 def _open(proof: Proof, base: Reach) -> str:
@@ -38,10 +51,11 @@ def _open(proof: Proof, base: Reach) -> str:
 
 def _why(proof: Proof, number: str) -> str:
     return (
-        "why nothing else can differ: an event is seen only by a call that asks for what it changed, so it lands before such calls only. Two "
-        "runs that come to a call with the same answers so far, the same noted by the judge and the same state of owners and records (versions "
-        f"named by first use) go on alike, so one is enough. So the {number} stand for the {proof.stands_for:,} interleavings of up to "
-        f"{proof.counted} such events before the {count_of(proof.points, 'call')} of a run, and for all longer ones"
+        "why nothing else can differ, where what is assumed holds: an event is seen only by a call that asks for what it changed, so it lands "
+        "before such calls only. Two runs that come to a call with the same answers so far, the same noted by the judge and the same state of "
+        "owners and records (versions named by first use) go on alike, so one is enough. "
+        f"So the {number} stand for the {proof.stands_for:,} interleavings of up to {proof.counted} such events before the "
+        f"{count_of(proof.points, 'call')} of a run, and for all longer ones"
     )
 
 

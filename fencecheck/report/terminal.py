@@ -17,7 +17,7 @@ from rich.text import Text
 
 from fencecheck.history import History
 from fencecheck.judge import FINDINGS, LEVELS, Finding
-from fencecheck.report.proof import proof_in_words
+from fencecheck.report.proof import proof_in_words, shares
 from fencecheck.report.timeline import MARK, fit, run_lines, wrapped
 from fencecheck.report.words import Names, clean, count_of, interleaving_in_words, size_in_words
 from fencecheck.search.replay import Replay
@@ -47,6 +47,8 @@ def report_lines(report: Report, width: int = WIDTH) -> list[Text]:
     lines = prose(headline(report), width, _STYLES[report.verdict], "", "  ")
     if report.why:
         lines += prose(clean(report.why), width)
+    for note in report.notes:
+        lines += prose(clean(note), width, "bold yellow", "  ", "    ")
     for failure in report.failures:
         lines += failure_lines(report, failure, width)
     for text in summary(report):
@@ -130,30 +132,44 @@ _COUNTED_IF_ANY = (
     ("crashed", "crashed"),
     ("stuck", "stuck"),
     ("value_current", "current by value, not by version"),
-    ("omitted", "stale in a key that is not declared"),
+    ("omitted", ""),
     ("misreported", "current only as an owner misreported it"),
     ("unmarked", "no validated() seen"),
     ("overtaken", "of these a derive came after validated()"),
 )
 
 
+_OMITTED = {
+    "dropped": "stale in a key whose declaration an event dropped, which no fence can see",
+    "declared=": "stale in a key that is not declared, as declared= leaves it out or an event dropped it, which no fence can see",
+}
+"""An omitted dependency with its cause."""
+
+
 def summary(report: Report) -> list[str]:
     """What was run and seen, one text for each kind of thing."""
     points = "every point" if report.placements == "every point" else "each point that depends on it"
     placed = f"an event lands before {points}"
-    ran = f"{count_of(report.episodes, 'episode')}, {report.seconds:.1f} s; {placed if report.engine == 'exhaust' else _drawn(report)}"
+    of_what = shares(report.proof, report.episodes) if report.proof is not None else ""
+    ran = f"{count_of(report.episodes, 'episode')}, {report.seconds:.1f} s{of_what}; {placed if report.engine == 'exhaust' else _drawn(report)}"
+    assumed = [f"assumed: {clean(', '.join(report.assumed))}"] if report.assumed else []
+    violated = report.verdict == "violated"  # which rests on nothing but its run
     return [
         ran,
+        *([] if violated else assumed),
         *(proof_in_words(report.proof) if report.proof is not None and report.verdict == "held" else []),
-        counts_in_words(report.counts),
-        "kinds of event that fired, in episodes: " + (_numbers(report.fired) or "none"),
+        *([counts_in_words(report.counts, report.omits), _fired(report)] if report.episodes else []),
         *([f"could not be delivered: {_missing(report.missing)}"] if report.missing else []),
         *([f"not promised at this level: {beyond_in_words(report.beyond)}"] if report.beyond else []),
         *([f"noticed, which fails no check unless asked with --fail-on: {_noticed(report)}"] if report.noticed else []),
-        *([f"holds at the weaker level {report.strongest}"] if report.verdict == "violated" and report.strongest else []),
+        *([f"holds at the weaker level {report.strongest}"] if violated and report.strongest else []),
         *([clean(report.kept)] if report.kept else []),
-        *([f"assumed: {clean(', '.join(report.assumed))}"] if report.assumed else []),
+        *(assumed if violated else []),
     ]
+
+
+def _fired(report: Report) -> str:
+    return "kinds of event that fired, in episodes: " + (_numbers(report.fired) or "none")
 
 
 def _drawn(report: Report) -> str:
@@ -164,10 +180,16 @@ def _drawn(report: Report) -> str:
     return f"{count_of(drawn, 'interleaving')} drawn{why}"
 
 
-def counts_in_words(counts: dict[str, int]) -> str:
-    """The outcomes that a team counts apart."""
-    said = [f"{words} {counts.get(name, 0):,}" for name, words in _COUNTED]
-    return dotted([*said, *(f"{words} {counts[name]:,}" for name, words in _COUNTED_IF_ANY if counts.get(name))])
+def counts_in_words(counts: dict[str, int], omits: bool = False) -> str:
+    """In how many episodes each outcome came about that a team counts apart; those that did not are left out.
+
+    Args:
+        omits: whether an action declares less than it depends on.
+    """
+    said = [f"{words} {counts.get(name, 0):,}" for name, words in _COUNTED if counts.get(name) or name == "completed"]
+    causes = _OMITTED["declared=" if omits else "dropped"]
+    more = [(name, causes if name == "omitted" else words) for name, words in _COUNTED_IF_ANY]
+    return "in episodes: " + dotted([*said, *(f"{words} {counts[name]:,}" for name, words in more if counts.get(name))])
 
 
 def _numbers(counts: dict[str, int]) -> str:

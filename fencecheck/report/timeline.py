@@ -201,10 +201,10 @@ def _laid_out(found: list[Row | int], width: int, indent: int) -> list[Text]:
     verb = max([cell_len(row.verb) for row in real], default=0)
     about = min(max([cell_len(row.about) for row in real if row.detail and row.verb not in ("act", "")], default=0), max(width // 3, 8))
     margin = " " * (indent + 2 + digits + 2)
-    lines: list[tuple[str, str, str, bool]] = []
+    lines: list[tuple[str, str, str]] = []
     for row in found:
         if not isinstance(row, Row):
-            lines.append((f"{margin}… {row} further lines", "", "dim", False))
+            lines.append((f"{margin}… {row} further lines", "", "dim"))
             continue
         mark = f"{MARK} " if row.marked else "  "
         start = " " * indent + mark + ("" if row.number is None else str(row.number)).rjust(digits) + "  " + _padded(row.who, who) + "  "
@@ -212,11 +212,11 @@ def _laid_out(found: list[Row | int], width: int, indent: int) -> list[Text]:
         body = start + _padded(row.about, about) if cell_len(row.about) <= about else start + row.about
         whole = f"{body}  {row.detail}" if row.detail else body.rstrip()
         below: list[str] = []
-        room = width - (cell_len(row.source) + 2 if row.source and row.marked else 0)
-        if cell_len(whole) > room and row.detail and (row.marked or row.verb in ("act", "end")):
+        room = width - (cell_len(row.source) + 2 if row.source else 0)
+        if cell_len(whole) > room and row.detail and (row.marked or row.verb in ("act", "end", "derive")):
             whole, below = body.rstrip(), wrapped(row.detail, width, " " * cell_len(start))
-        lines.append((whole, row.source, row.style, row.marked))
-        lines += [(text, "", row.style, row.marked) for text in below]
+        lines.append((whole, row.source, row.style))
+        lines += [(text, "", row.style) for text in below]
     return _with_sources(lines, width)
 
 
@@ -229,16 +229,16 @@ def fit(text: str, cells: int) -> str:
     return text if cell_len(text) <= cells else set_cell_size(text, max(cells - 1, 0)).rstrip() + "…"
 
 
-def _with_sources(lines: list[tuple[str, str, str, bool]], width: int) -> list[Text]:
-    """Lines with their sources in one column, where there is room; on a marked line room is made."""
-    sizes = [(cell_len(line), cell_len(source)) for line, source, _, _ in lines if source]
+def _with_sources(lines: list[tuple[str, str, str]], width: int) -> list[Text]:
+    """Lines with their sources in one column; where there is no room, it is made."""
+    sizes = [(cell_len(line), cell_len(source)) for line, source, _ in lines if source]
     fitting = [(line, source) for line, source in sizes if line + 2 + source <= width]
     longest = max([cells for _, cells in fitting], default=0)
     column = min(max([cells for cells, _ in fitting], default=0) + 2, width - longest)
     done = []
-    for line, source, style, marked in lines:
+    for line, source, style in lines:
         room = width - cell_len(source) - 2
-        if not source or (cell_len(line) > room and not marked):
+        if not source:
             done.append(Text(fit(line, width), style))
             continue
         line = fit(line, max(room, 8))

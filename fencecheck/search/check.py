@@ -265,6 +265,8 @@ class _Check:
             beyond={code: shown.number for code, shown in tally.beyond(level).items()},
             noticed={code: shown.number for code, shown in tally.shown.items() if code not in fails and FINDINGS[code].kind != "safety"},
             crash=tally.shown["crash"].finding.message if "crash" in tally.shown and "crash" not in fails else "",
+            notes=self._notes(),
+            omits=any(action.declared is not None and not {*action.depends_on} <= {*action.declared} for action in runner.scenario.actions),
             strongest=levels[-1] if levels else None,
             why=why,
             placements="every point" if runner.own_store else "dependent points",
@@ -277,6 +279,22 @@ class _Check:
             seed=self.drawn.seed if self.drawn is not None else None,
             profile=self.drawn.profile if self.drawn is not None else None,
         )
+
+    def _notes(self) -> list[str]:
+        """What is to be known first, though it decides no verdict."""
+        noticed = [finding for finding in judge(self.before).findings if FINDINGS[finding.code].kind in ("usefulness", "robustness")]
+        alone = {finding.code: finding.message for finding in noticed if finding.code not in self.fails}
+        said = [
+            f"even without any event: {code}: {message} It fails no check unless asked with --fail-on {code}"
+            for code, message in alone.items()
+        ]
+        unread = self.past.keys("read")
+        if unread:
+            read = (
+                f"past its ports: no port call reads {', '.join(unread)}, whose value goes out, so no event lands there and no owner fails"
+            )
+            said.append(f"{read}; fencecheck check-adapter names the lines")
+        return said
 
     def again(self, scenario: Scenario | None, fail_on: Iterable[str], kinds: Iterable[str] | None) -> str | None:
         """The command line that draws the same again; None where nothing was drawn, or no command line can name the system or its world."""
@@ -309,7 +327,8 @@ class _Check:
                 "chance_is_harmless = True in the adapter if it changes nothing that the system does"
             )
         if self.budget.ran_out and self.bound.kind == "events" and self.proof is None:
-            return "inconclusive", "the time was up: allow more, or fewer events"
+            before = "" if self.tally.episodes else " before any interleaving was run"
+            return "inconclusive", f"the time was up{before}: allow more{', or fewer events' if self.tally.episodes else ''}"
         if self.budget.ran_out and self.drawn is not None:
             return "inconclusive", f"the time was up before {self.drawn.examples:,} were drawn: allow more, or fewer examples"
         if not self.tally.fired:

@@ -72,6 +72,7 @@ class Proof(Struct):
         points: how many points that run has.
         per_kind: the most episodes for each further kind.
         compared: how many episodes were the same with other version ids and values.
+        more, more_further: how many episodes of more than `mixed` events were judged, of the base kinds, and with a further one.
         why: why it was not begun, or not gone on with.
     """
 
@@ -84,6 +85,8 @@ class Proof(Struct):
     points: int = 0
     per_kind: int = PER_KIND
     compared: int = 0
+    more: int = 0
+    more_further: int = 0
     why: str = ""
 
     @property
@@ -107,6 +110,7 @@ class _Prover:
         self.drops = self._asks(first)
         self.others = OtherNames(runner)
         self.failed_at: int | None = None
+        self.more = self.more_further = 0
         self.histories: dict[tuple[Dropped, tuple[Event, ...]], History] = {}
         longest = max((len(lineage_of(first.records, entry.id)) for entry in first.entries if type(entry) is Derive), default=1)
         self.standing = [what for what in self.base if not isinstance(place := getattr(what, "place", None), int) or place < longest]
@@ -136,7 +140,7 @@ class _Prover:
             self._prove(proof)
         except _Stopped as stopped:
             proof.why = str(stopped)
-        proof.compared = self.others.compared
+        proof.compared, proof.more, proof.more_further = self.others.compared, self.more, self.more_further
         return proof
 
     def _prove(self, proof: Proof) -> None:
@@ -196,8 +200,10 @@ class _Prover:
         if not kind and len(self.histories) < MOST_KEPT:
             self.histories[episode.dropped, episode.events] = episode.history
         new = not kind or bool(episode.dropped) or any(variant(event.what) == kind for event in episode.events)
-        if new and episode.size > self.known and self.add(episode, judge(episode.history)) and self.failed_at is None:
-            self.failed_at = episode.size
+        if new and episode.size > self.known:
+            self.more, self.more_further = self.more + (not kind), self.more_further + bool(kind)
+            if self.add(episode, judge(episode.history)) and self.failed_at is None:
+                self.failed_at = episode.size
 
 
 def prove(runner: Runner, add: Judged, *, known: int, in_time: Callable[[], bool], per_kind: int = PER_KIND) -> Proof:

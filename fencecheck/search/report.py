@@ -83,6 +83,8 @@ class Report(Struct):
         beyond: safety findings of stronger levels, with the number of episodes.
         noticed: findings that do not fail this check, with the number of episodes.
         crash: the first crash that was noticed, in words, or nothing.
+        notes: what is to be known first: findings without any event, though they fail no check, and what goes past the ports.
+        omits: whether an action declares less than it depends on.
         assumed: what the verdict rests on, each with how it was checked.
         runtime: the runtime of the system.
         own_scenario: whether the system brings its scenario.
@@ -108,6 +110,8 @@ class Report(Struct):
     beyond: dict[str, int] = {}
     noticed: dict[str, int] = {}
     crash: str = ""
+    notes: list[str] = []
+    omits: bool = False
     assumed: list[str] = []
     strongest: Level | None = None
     why: str = ""
@@ -144,6 +148,7 @@ class Report(Struct):
             "strongest_level": self.strongest,
             "beyond": self.beyond,
             "noticed": self.noticed,
+            "notes": self.notes,
             "assumed": self.assumed,
             "why": self.why,
             **({} if self.proof is None else {"proof": to_builtins(self.proof)}),

@@ -28,7 +28,7 @@ COUNTS = (
     "unmarked",
     "overtaken",
 )
-"""What is counted, by the names that JSON uses: numbers of episodes up to `stuck` and `omitted`, of occurrences for the others."""
+"""What is counted, by the names that JSON uses: numbers of episodes."""
 
 
 class Shown(Struct):
@@ -79,7 +79,7 @@ class Tally:
         counts[outcome] += 1
         counts["recovered"] += judgement.recovered
         for name in ("duplicates", "refused", "needless_replans", "value_current", "omitted", "misreported", "unmarked", "overtaken"):
-            counts[name] += getattr(judgement, name)
+            counts[name] += getattr(judgement, name) > 0
         for kind in {kind_of(event.what) for event in fired}:
             self.fired[kind] = self.fired.get(kind, 0) + 1
         if dropped:

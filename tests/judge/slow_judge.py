@@ -727,9 +727,9 @@ def outcome(history: History) -> str:
         return how
     if not undone(history):
         return "completed"
-    if has_failure(history):
-        return "halted-unverified"
-    return "halted-changed" if is_halt_needed(history) else "halted-needless"
+    if not is_halt_needed(history):
+        return "halted-needless"
+    return "halted-unverified" if has_failure(history) else "halted-changed"
 
 
 def findings_of_end(history: History) -> set[Found]:

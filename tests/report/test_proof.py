@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fencecheck import systems
-from fencecheck.report.proof import proof_in_words
+from fencecheck.report.proof import proof_in_words, shares
 from fencecheck.report.terminal import report_lines
 from fencecheck.search.check import check
 from fencecheck.search.prove import Proof, Reach
@@ -31,9 +31,11 @@ def test_what_was_tried_and_what_it_stands_for() -> None:
     tried, why, left_out = said(proof(CLOSED))
     assert tried == (
         "tried: every interleaving of up to 2 events of all kinds; then any number of update (fresh) and restore, until no further one led to "
-        "anything new: 494 episodes of up to 9 events"
+        "anything new: 494 episodes of up to 9 events in all"
     )
-    assert why.startswith("why nothing else can differ: an event is seen only by a call that asks for what it changed")
+    assert why.startswith(
+        "why nothing else can differ, where what is assumed holds: an event is seen only by a call that asks for what it changed"
+    )
     assert why.endswith(
         "So the 494 episodes stand for the 1,234,567 interleavings of up to 6 such events before the 10 calls of a run, and for all longer ones"
     )
@@ -83,8 +85,22 @@ def test_a_search_that_does_not_come_to_its_end(ran_out: Any, why: str) -> None:
 
 def test_a_search_that_was_not_begun() -> None:
     assert said(proof(why="it keeps its own store, whose state is not known")) == [
-        "not tried with more events: it keeps its own store, whose state is not known"
+        "not tried with more events: it keeps its own store, whose state is not known; --max-events 3 tries every interleaving of up to 3 events"
     ]
+
+
+def test_the_episodes_of_a_proof_add_up_to_those_of_the_report() -> None:
+    assert shares(proof(CLOSED, more=7, more_further=12), 119) == (
+        ": 100 of up to 2 events of all kinds, 7 of more events of 2 kinds and 12 of more with one further kind"
+    )
+    assert shares(proof(CLOSED, more_further=1), 101) == ": 100 of up to 2 events of all kinds and 1 of more with one further kind"
+    assert shares(proof(CLOSED), 100) == ""
+    report = check(systems.ALL["if-match"], fresh_process=False, per_kind=150)
+    assert report.proof is not None
+    assert report.proof.more > 0 < report.proof.more_further
+    assert check(systems.ALL["if-match"], fresh_process=False, max_events=2).episodes == (
+        report.episodes - report.proof.more - report.proof.more_further
+    )
 
 
 def test_the_report_of_planfence_fits_on_a_screen_and_names_every_kind_once() -> None:

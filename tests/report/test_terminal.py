@@ -30,15 +30,14 @@ from .made import FINDING, failure, report, stale
 HELD = """\
 planfence · held · at-validation · every interleaving of up to 2 events
   2,436 episodes, 0.7 s; an event lands before each point that depends on it
-  completed 919 · of these recovered by replanning 140 · halted since something changed 114
-    · halted since something could not be verified 1,401 · halted needlessly 0 · duplicate acts 0
-    · refused by the tool 72 · needless replans 0
+  assumed: deterministic (checked)
+  in episodes: completed 919 · of these recovered by replanning 140 · halted since something changed 114
+    · halted since something could not be verified 1,401 · refused by the tool 72
   kinds of event that fired, in episodes: update 977 · outage 438
   could not be delivered: restart (define restart())
   not promised at this level: at-one-instant fails in 84 episodes (torn-validation), at-act fails in 1 episode
     (raced-act)
-  noticed, which fails no check unless asked with --fail-on: needless-halt in 12 episodes
-  assumed: deterministic (checked)"""
+  noticed, which fails no check unless asked with --fail-on: needless-halt in 12 episodes"""
 
 
 def test_a_crash_that_is_noticed_says_which() -> None:
@@ -80,9 +79,7 @@ planfence · violated · stale-act at at-validation
   as test  cases/test_a.py
 
   2,436 episodes, 0.7 s; an event lands before each point that depends on it
-  completed 0 · of these recovered by replanning 0 · halted since something changed 0
-    · halted since something could not be verified 0 · halted needlessly 0
-    · duplicate acts 0 · refused by the tool 0 · needless replans 0
+  in episodes: completed 0
   kinds of event that fired, in episodes: none
   holds at the weaker level at-validation"""
 
@@ -117,6 +114,26 @@ def test_bounds(bound: Bound, words: str) -> None:
     found.bound = bound
     assert bound_in_words(found) == words
     assert headline(found) == f"planfence · held · at-validation · {words}"
+
+
+def test_what_never_came_about_is_not_counted() -> None:
+    assert counts_in_words({"completed": 1, "duplicates": 0}) == "in episodes: completed\xa01"
+    assert counts_in_words({"halted_needless": 2}) == "in episodes: completed\xa00 ·\xa0halted\xa0needlessly\xa02"
+    nothing_run = report("inconclusive", counts={}, fired={})
+    nothing_run.episodes = 0
+    assert "completed" not in plain(report_lines(nothing_run))
+    assert "fired" not in plain(report_lines(nothing_run))
+
+
+def test_an_omitted_dependency_says_its_cause() -> None:
+    dropped, left_out = (counts_in_words({"omitted": 3}, omits).replace("\xa0", " ").partition("· ")[2] for omits in (False, True))
+    assert dropped == "stale in a key whose declaration an event dropped, which no fence can see 3"
+    assert left_out == "stale in a key that is not declared, as declared= leaves it out or an event dropped it, which no fence can see 3"
+
+
+def test_what_is_to_be_known_first_comes_first() -> None:
+    lines = plain(report_lines(report(notes=["even without any event: duplicate-act: ship had 2 effects."]))).splitlines()
+    assert lines[1] == "  even without any event: duplicate-act: ship had 2 effects."
 
 
 def test_counts_that_are_seldom_are_named_only_where_there_are_any() -> None:

@@ -242,14 +242,18 @@ def decode_case(data: Data, *, name: str = "the case") -> Case:
 def save_case(case: Case, directory: Path | str) -> Path:
     """Writes the case into `directory`, which is made if need be, and returns the path: the system's name and six digits of a hash.
 
-    The file appears whole or not at all, also where several processes write at once. The same case has the same name.
+    The file appears whole or not at all, also where several processes write at once. The same case has the same name, however it was found and
+    however the system was named; and where it is there already as the smallest, it is left as it is.
 
     Raises:
         BadInput: the directory cannot be written, or a value of the scenario cannot be stored.
     """
     data, directory = encode_case(case), Path(directory)
-    slug = re.sub(r"[^a-z0-9]+", "-", case.system.lower()).strip("-") or "case"
-    path = directory / f"{slug[:80]}-{hashlib.sha256(data).hexdigest()[:6]}.json"
+    slug = re.sub(r"[^a-z0-9]+", "-", re.sub(r"\.py(?=:|$)", "", case.system.lower())).strip("-") or "case"
+    same = replace(case, fencecheck="", system=slug, seed=None, smallest=None)
+    path = directory / f"{slug[:80]}-{hashlib.sha256(encode_case(same)).hexdigest()[:6]}.json"
+    if not case.smallest and _is_there_as_the_smallest(path):
+        return path
     draft = directory / f".{path.name}.{os.getpid()}-{threading.get_ident()}"
     try:
         directory.mkdir(parents=True, exist_ok=True)
@@ -264,6 +268,13 @@ def save_case(case: Case, directory: Path | str) -> Path:
     except OSError as error:
         raise BadInput(f"{directory}: the case cannot be written there ({_reason(error)}): name a directory that can be written") from error
     return path
+
+
+def _is_there_as_the_smallest(path: Path) -> bool:
+    try:
+        return bool(load_case(path).smallest)
+    except BadInput:
+        return False
 
 
 def load_case(path: Path | str) -> Case:

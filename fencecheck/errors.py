@@ -39,3 +39,9 @@ def alike(word: Any, known: Iterable[Any], least: float = 0.6) -> Any:
 
     by_text = {str(one): one for one in known}
     return by_text.get(next(iter(get_close_matches(str(word), by_text, 1, least)), ""))
+
+
+def listed(names: Iterable[str]) -> str:
+    """`a, b and c`."""
+    said = list(names)
+    return " and ".join([*([", ".join(said[:-1])] if len(said) > 1 else []), *said[-1:]])

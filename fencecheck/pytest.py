@@ -11,16 +11,18 @@ so does an inconclusive result: what was not tested must not look tested.
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import pytest
 
 from _fencecheck_pytest import ASKED
-from fencecheck.errors import FencecheckError
+from fencecheck.errors import FencecheckError, alike, listed
 from fencecheck.run.loading import load
 
 if TYPE_CHECKING:
@@ -34,9 +36,32 @@ if TYPE_CHECKING:
 
 __all__ = ["assert_fixed", "suite"]
 
+P = ParamSpec("P")
+R = TypeVar("R")
 ENGINES: tuple[Engine, ...] = ("exhaust", "explore")
 
 
+def _told(function: Callable[P, R]) -> Callable[P, R]:
+    """A maker of tests, such that an option which it does not have fails the test in one sentence."""
+    known = inspect.signature(function).parameters
+
+    @wraps(function)
+    def made(*arguments: P.args, **options: P.kwargs) -> R:
+        unknown = next((name for name in options if name not in known), None)
+        if unknown is None:
+            return function(*arguments, **options)
+        meant = alike(unknown, known)
+        right = f"did you mean {meant}?" if meant is not None else f"it has {listed(name for name in known if name != 'system')}"
+
+        def test_fence() -> None:
+            pytest.fail(f"fencecheck: suite() has no option {unknown}: {right}", pytrace=False)
+
+        return staticmethod(test_fence)  # type: ignore[return-value]
+
+    return made
+
+
+@_told
 def suite(
     system: SystemLike | str,
     *,

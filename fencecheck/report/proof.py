@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from fencecheck.errors import listed as in_words
 from fencecheck.interleaving import DROPPED
 from fencecheck.report.words import clean, count_of
 from fencecheck.search.closing import ONCE, Open
@@ -97,5 +98,4 @@ def _left_out(proof: Proof) -> str:
 
 def listed(items: Iterable[str]) -> str:
     """`a, b and c`, each on one line."""
-    said = [item.replace(" ", "\xa0") for item in items]
-    return " and ".join([*([", ".join(said[:-1])] if len(said) > 1 else []), *said[-1:]])
+    return in_words(item.replace(" ", "\xa0") for item in items)

@@ -11,7 +11,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from fencecheck.codec import AnchoredEvent, Case, save_case
+from fencecheck.codec import AnchoredEvent, Case, load_case, save_case
 from fencecheck.report.json import write
 from fencecheck.report.timeline import wrapped
 from fencecheck.report.words import Names, clean
@@ -35,6 +35,8 @@ def save(report: Report, directory: Path, system: str | None = None) -> None:
         named = system or case.system
         case = replace(case, system=_portable(named, directory))
         path = save_case(case, directory)
+        stored = load_case(path)  # as the other engine found it, maybe
+        case = replace(case, seed=stored.seed, smallest=stored.smallest)
         name = test_name(path)
         test = directory / f"{name}.py"
         write(test, test_file(case, failure, name, directory, named))

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 from weakref import WeakSet
 
-from fencecheck.errors import BadInput, alike
+from fencecheck.errors import BadInput, alike, listed
 from fencecheck.model import Scenario
 from fencecheck.run.adapter import AgentSystem
 
@@ -58,12 +58,18 @@ def refuse_slips(name: str, system: type[AgentSystem]) -> None:
     if system in _seen:
         return
     own = [cls for cls in system.__mro__ if issubclass(cls, AgentSystem) and cls is not AgentSystem]
-    for word, value, meant in _slips(own):
-        if not _is_used(word, own):
-            what, right = (f"{word}()", f"{meant}()") if callable(value) and meant in _HOOKS else (word, meant)
-            raise BadInput(
-                f"{name} defines {what}, which nothing refers to: did you mean {right}? If it is your own, begin its name with an underscore"
-            )
+    found = [
+        (f"{word}()", f"{meant}()") if callable(value) and meant in _HOOKS else (word, meant)
+        for word, value, meant in _slips(own)
+        if not _is_used(word, own)
+    ]
+    if found:
+        whats, rights = (list(dict.fromkeys(names)) for names in zip(*found, strict=True))
+        one = len(found) == 1
+        raise BadInput(
+            f"{name} defines {listed(whats)}, which nothing refers to: did you mean {listed(rights)}? "
+            f"If {'it is' if one else 'they are'} your own, begin {'its name' if one else 'their names'} with an underscore"
+        )
     _seen.add(system)
 
 

@@ -55,7 +55,7 @@ def refuse_no_version(landing: Landing, key: str, value: Any, own_id: Any, head:
     if removed and head is None:
         return
     if own_id is None:
-        raise CouldNotRun(f"{said_so}, and true_head({key!r}) then too: return the id of the version that it committed")
+        raise CouldNotRun(f"{said_so}, and true_head({key!r}) then too: let both return the id of the version that it committed")
     try:
         known = landing.names.get((key, own_id))
     except TypeError:
@@ -63,4 +63,7 @@ def refuse_no_version(landing: Landing, key: str, value: Any, own_id: Any, head:
     if own_id != head:
         raise CouldNotRun(f"{said_so}, but true_head({key!r}) then {head!r}: commit the version, and let both return its id")
     if known is not None and known not in landing._written and (removed or not equal(landing.world.records[known].value, value)):
-        raise CouldNotRun(f"{said_so}, the id of an earlier version with another value: return that of the version that it committed")
+        raise CouldNotRun(
+            f"{said_so}, the id of an earlier version with another value, as true_head({key!r}) still does: let both return that of the version "
+            "that it committed"
+        )

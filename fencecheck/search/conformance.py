@@ -6,12 +6,14 @@ runs the few episodes that show such things. Whether the system behind it is rig
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
-from fencecheck.errors import BadInput, FencecheckError, Nondeterministic
+from fencecheck.errors import BadInput, FencecheckError, Nondeterministic, listed
 from fencecheck.history import Declared, Derive, History, Validated, labelled
 from fencecheck.interleaving import Replan, What
 from fencecheck.judge import judge
+from fencecheck.judge.evidence import Evidence, lineage
 from fencecheck.model import Scenario
 from fencecheck.run.adapter import OPTIONAL, name_of
 from fencecheck.run.faults import EpisodeOver, Fault, Restarted
@@ -76,10 +78,13 @@ def _of_error(error: FencecheckError) -> Problem:
     code = next((code for part, code in _SENTENCES.items() if part in text), None)
     if code is None:
         code = "nondeterminism" if isinstance(error, Nondeterministic) else "unusable" if isinstance(error, BadInput) else "fails"
+    if code in _FIXES:
+        return Problem(code, text, _FIXES[code])
     message, _, fix = text.rpartition(": ")
-    if not message or code in _FIXES:
-        message, fix = text, _FIXES[code]
-    return Problem(code, message, fix)
+    if code in _SENTENCES.values() or fix.startswith(_IMPERATIVES):
+        return Problem(code, message, fix) if message else Problem(code, text, "")
+    at = _AT.search(text)
+    return Problem(code, text, f"correct it at {at[1]}" if at is not None and code == "fails" else "")
 
 
 _SENTENCES = {
@@ -100,9 +105,14 @@ _SENTENCES = {
 _FIXES = {
     "nondeterminism": "take clocks, chance and the order of sets out of run(), or seed them in setup()",
     "chance": "seed it in setup(), or say chance_is_harmless = True if it changes nothing that the system does",
-    "unusable": "write the class as this says; nothing else was looked at",
-    "fails": "correct the adapter where this says",
 }
+
+
+_IMPERATIVES = (
+    "call", "commit", "correct", "define", "did you mean", "give", "guard", "let", "list", "name", "pass", "return", "set", "take", "use", "write",
+)  # fmt: skip
+"""How the part of a sentence begins that says what to do."""
+_AT = re.compile(r"\((\S+\.py:\d+)\)$")
 
 
 class _Found:
@@ -130,7 +140,7 @@ class _Found:
                 self.add(_of_error(error), *self._past())
                 return
             self.histories.append(first)
-            self.add(*self._past(), *_values(first), *void_marks(first), *_no_evidence(first))
+            self.add(*self._past(), *_values(first), *void_marks(first), *_no_evidence(first), *_other_keys(first))
             self._events(runner, first)
             self.add(*self._gaps(), *self._declared(), *self._hooks(runner))
             try:
@@ -177,7 +187,7 @@ class _Found:
         """What no port call was seen to do, each with the functions that did it instead."""
         for what, action, key in past_of(self.histories).gaps:
             handed = [f"{function}() at {where}" for where, function in self.notes.handed.get(key, {}).items()]
-            by = f"; past any port, {' and '.join(handed)} {'does' if len(handed) == 1 else 'do'}" if handed else ""
+            by = f"; past any port, {listed(handed)} {'does' if len(handed) == 1 else 'do'}" if handed else ""
             if what == "any":
                 message = (
                     f"{action} depends on {key}, and no port call asks for it, so that no event can land between reading and acting{by}"
@@ -189,7 +199,7 @@ class _Found:
             else:
                 message = (
                     f"{action}: between planning, or the last wait, and validated() no port call asks an owner for {key}, so that it shows nothing"
-                    + (by and f"; past any port, {' and '.join(handed)} may")
+                    + (by and f"; past any port, {listed(handed)} may")
                 )
             yield Problem("unasked-mark" if what == "check" else "past-the-port", message, _BY_PORT[what])
 
@@ -273,7 +283,7 @@ _SILENT = {
 
 
 def _ports(names: set[str]) -> str:
-    return " and ".join(f"kit.{name}()" for name in sorted(names))
+    return listed(f"kit.{name}()" for name in sorted(names))
 
 
 def _meant_to_halt(runner: Runner, error: BaseException, on_purpose: bool) -> bool:
@@ -294,7 +304,7 @@ def _no_halt(kind: type, raised: list[tuple[BaseException, What]]) -> Problem:
         fix = "name fencecheck.faults.Fault in halt_exceptions, or map it in fault_exceptions to what the system's own client raises"
     return Problem(
         "unnamed-halt",
-        f"run() is left by {' and '.join(names)}, first after {how}{f' ({at})' if at else ''}, which halt_exceptions does not name, so that it "
+        f"run() is left by {listed(names)}, first after {how}{f' ({at})' if at else ''}, which halt_exceptions does not name, so that it "
         "counts as a crash",
         f"if it means to halt, {fix}",
     )
@@ -316,6 +326,27 @@ def _values(history: History) -> Iterator[Problem]:
             yield Problem("values", f"{twice!r} is the value of two versions of {key!r}, so that an act that carries it names neither", fix)
         elif all(type(value) in _WEAK for value in values):
             yield Problem("values", f"the values of {key!r} are such as {values[0]!r}, which can be among arguments by chance", fix)
+
+
+def _other_keys(history: History) -> Iterator[Problem]:
+    """Acts that are made from other keys than those on which they depend, though no event has landed: keys that were mistaken for one another."""
+    right = "give each key the record that was read of it, or name in depends_on= what the action is made from"
+    for effect in history.effects:
+        for what, named in (("basis=", effect.basis), ("expect=", effect.expect)):
+            for key, id in (named or {}).items():
+                record = history.records.get(id)
+                if record is not None and record.key not in (key, None):
+                    message = f"{what} of {effect.action} gives for {key} a version of {record.key}, so that what went out cannot be judged"
+                    yield Problem("other-key", message, right)
+        action = history.scenario.action(effect.action)
+        known = effect.depends_on if effect.depends_on is not None else action.depends_on if action is not None else ()
+        walked = lineage(history.records, effect.plan) if effect.plan is not None else ([], False)
+        evidence = Evidence(history, effect, dict.fromkeys((*known, *history.scenario.keys)), walked)
+        others = [key for key in history.scenario.keys if key not in known and evidence.present(key)]
+        bare = [key for key in known if not evidence.present(key)]
+        if others and bare:
+            shows = f"shows none of it, but {listed(others)}, on which it does not depend"
+            yield Problem("other-key", f"{effect.action} depends on {listed(bare)}, and what goes out {shows}", right)
 
 
 def _no_evidence(history: History) -> Iterator[Problem]:

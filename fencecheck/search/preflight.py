@@ -120,8 +120,18 @@ def refuse_inaction(runner: Runner, history: History) -> None:
     detail = f" ({ended.detail})" if ended.detail else ""
     tried = any(type(entry) is Act for entry in history.entries)
     right = asked(history) or ("its act had no effect" if tried else "call kit.act(...) where the system calls the outside")
-    right = "correct the name" if right in detail else right
+    right = "correct the name" if right in detail else right if tried else _store_is_full(runner) or right
     raise CouldNotRun(f"{runner.name} never acts, even without any event: {how}{detail}, so there is nothing to judge: {right}")
+
+
+def _store_is_full(runner: Runner) -> str:
+    """What to do where the system's own store was taken to hold a key from the beginning, so that nothing was published; or nothing."""
+    held = [key for key in runner.scenario.keys if key not in runner._prepared.begun_empty] if runner.own_store else []
+    if not held:
+        return ""
+    return (
+        f"correct that, or, as true_head({held[0]!r}) answered before anything was published, let it return None while the store is empty"
+    )
 
 
 def _crashes(runner: Runner, history: History) -> str:
@@ -131,6 +141,8 @@ def _crashes(runner: Runner, history: History) -> str:
     if "can't be used in 'await' expression" in detail and len(history.entries) > 1 and is_point(history.entries[-2]):
         port = label(history.entries[-2], history.records).partition(" ")[0]
         right = f"kit.{port} is not to be awaited: write await kit.aio.{port}(...)"
+    if not unknown:
+        right = _store_is_full(runner) or right
     if "has no attribute 'kit'" in detail:
         right = "call super().setup(kit) in setup()"
     return f"{runner.name} crashes before it acts, even without any event: {detail}{at}, so there is nothing to judge: {right}"

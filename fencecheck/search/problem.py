@@ -11,7 +11,7 @@ class Problem(Struct, frozen=True):
     Args:
         code: what kind of thing.
         message: what is wrong, in a sentence.
-        fix: what to do.
+        fix: what to do; nothing where the message itself says what is wanted.
     """
 
     code: str
@@ -19,4 +19,4 @@ class Problem(Struct, frozen=True):
     fix: str
 
     def __str__(self) -> str:
-        return f"{self.code}: {self.message}\n  fix: {self.fix}"
+        return f"{self.code}: {self.message}" + (f"\n  fix: {self.fix}" if self.fix else "")

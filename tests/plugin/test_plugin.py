@@ -164,11 +164,45 @@ def test_what_fails_is_saved_for_systems_and_suites(pytester: pytest.Pytester, r
     pytester.makepyfile(test_naive='from fencecheck.pytest import suite\ntest_naive = suite("shop:Naive", engine="exhaust")')
     result = run("--fencecheck-system", "shop.py:Naive", "--fencecheck-engine", "exhaust", "--fencecheck-save", "cases")
     result.assert_outcomes(failed=2)
-    assert len(list(pytester.path.glob("cases/*.json"))) == len(list(pytester.path.glob("cases/test_*.py"))) == 2
+    assert len(list(pytester.path.glob("cases/*.json"))) == len(list(pytester.path.glob("cases/test_*.py"))) == 1  # one case, found twice
     result.stdout.fnmatch_lines(["*replay   fencecheck replay cases/*.json"])
     again = run("--fencecheck-system", "shop:Fenced", "--fencecheck-engine", "exhaust", "--ignore", "test_naive.py")
-    again.assert_outcomes(passed=1, failed=2)  # saved cases are collected beside it, as any test file
+    again.assert_outcomes(passed=1, failed=1)  # saved cases are collected beside it, as any test file
     run("--fencecheck-save", "shop.py", "test_naive.py").stdout.fnmatch_lines(["fencecheck: shop.py cannot be written (file exists)*"])
+
+
+def test_what_both_engines_find_is_saved_once(pytester: pytest.Pytester, run: Run) -> None:
+    """And by the name that the command line gives it."""
+    pytester.makepyfile(test_naive="from fencecheck.pytest import suite\nfrom shop import Naive\ntest_naive = suite(Naive)")
+    run("--fencecheck-save", "cases", "test_naive.py").assert_outcomes(failed=2)
+    (case,) = pytester.path.glob("cases/*.json")
+    assert len(list(pytester.path.glob("cases/test_*.py"))) == 1
+    assert '"smallest": true' in case.read_text()
+    for name in ("shop.py:Naive", "shop:Naive"):
+        run(
+            "--fencecheck-system",
+            name,
+            "--fencecheck-engine",
+            "explore",
+            "--fencecheck-save",
+            "cases",
+            "--ignore",
+            "cases",
+            "--ignore",
+            "test_naive.py",
+        )
+        assert [*pytester.path.glob("cases/*.json")] == [case]
+    assert '"smallest": true' in case.read_text()
+
+
+def test_an_option_that_a_suite_does_not_have(pytester: pytest.Pytester, run: Run) -> None:
+    pytester.makepyfile(
+        test_naive="from fencecheck.pytest import suite\ntest_near = suite('shop:Naive', max_event=3)\ntest_far = suite('shop:Naive', xyz=1)"
+    )
+    result = run("test_naive.py")
+    result.assert_outcomes(failed=2)
+    result.stdout.fnmatch_lines(["*fencecheck: suite() has no option max_event: did you mean max_events?*"])
+    result.stdout.fnmatch_lines(["*fencecheck: suite() has no option xyz: it has engine, level, *"])
 
 
 def test_an_inconclusive_result_fails(run: Run) -> None:

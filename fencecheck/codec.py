@@ -252,7 +252,7 @@ def save_case(case: Case, directory: Path | str) -> Path:
     slug = re.sub(r"[^a-z0-9]+", "-", re.sub(r"\.py(?=:|$)", "", case.system.lower())).strip("-") or "case"
     same = replace(case, fencecheck="", system=slug, seed=None, smallest=None)
     path = directory / f"{slug[:80]}-{hashlib.sha256(encode_case(same)).hexdigest()[:6]}.json"
-    if not case.smallest and _is_there_as_the_smallest(path):
+    if not case.smallest and path.is_file() and b'"smallest": true' in path.read_bytes():
         return path
     draft = directory / f".{path.name}.{os.getpid()}-{threading.get_ident()}"
     try:
@@ -268,13 +268,6 @@ def save_case(case: Case, directory: Path | str) -> Path:
     except OSError as error:
         raise BadInput(f"{directory}: the case cannot be written there ({_reason(error)}): name a directory that can be written") from error
     return path
-
-
-def _is_there_as_the_smallest(path: Path) -> bool:
-    try:
-        return bool(load_case(path).smallest)
-    except BadInput:
-        return False
 
 
 def load_case(path: Path | str) -> Case:

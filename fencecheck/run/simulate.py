@@ -27,6 +27,7 @@ from fencecheck.run.landing import Anchored, Landing
 from fencecheck.run.loops import inside_loop, runtime
 from fencecheck.run.raised import place, said
 from fencecheck.run.replaying import ReplayingKit
+from fencecheck.run.unknown import refuse_events
 from fencecheck.run.watchdog import Watchdog
 from fencecheck.run.world import Prepared, World
 
@@ -423,9 +424,10 @@ def simulate(system: SystemLike, interleaving: Interleaving) -> History:
     """Runs `system` over one interleaving.
 
     Raises:
-        BadInput, CouldNotRun: as `Runner`.
+        BadInput, CouldNotRun: as `Runner`; or an event is about a key, an owner, a tool or a task that the system's scenario does not have.
     """
     with Runner(system, interleaving.scenario, of_interleaving=True) as runner:
+        refuse_events(interleaving, runner.scenario)
         return runner.run(interleaving.dropped, interleaving.events)
 
 

@@ -8,12 +8,13 @@ event has landed.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from fencecheck.errors import BadInput, alike
 from fencecheck.history import Fetch, Head, History, Landed, Memory, Read
-from fencecheck.model import Record
+from fencecheck.interleaving import Deliver, Interleaving, MissingParent, Outage, Replan, Restore, ToolFault, Update
+from fencecheck.model import Record, Scenario
 from fencecheck.run.adapter import name_of
 from fencecheck.run.world import World
 
@@ -26,6 +27,42 @@ _AS_PRINTED = re.compile(r"r\d+")
 def no_key(known: Iterable[str], key: Any) -> str:
     """`no owner holds the key 'adress': did you mean 'address'?`"""
     return f"no owner holds the key {key!r}{_or(alike(key, known), f' (keys: {_listed(known)})')}"
+
+
+def refuse_events(interleaving: Interleaving, scenario: Scenario) -> None:
+    """Of an interleaving: what its events and dropped declarations are about is in the scenario.
+
+    An agent is not asked for: a system may run others than the scenario names.
+
+    Raises:
+        BadInput: something is not, so that it could never fire.
+    """
+    tools = tuple(dict.fromkeys(action.tool for action in scenario.actions))
+    for event in interleaving.events:
+        match event.what:
+            case Update(key=key) | Deliver(key=key) | MissingParent(place=str(key)):
+                wrong = "" if key in scenario.keys else no_key(scenario.keys, key)
+            case Outage(owner=name) | Restore(owner=name):
+                wrong = _none_of("owner", name, scenario.owners)
+            case ToolFault(tool=name):
+                wrong = _none_of("tool", name, tools)
+            case Replan(task=name):
+                wrong = _none_of("task", name, scenario.tasks)
+            case _:
+                continue
+        if wrong:
+            raise BadInput(f"{event!r} can never fire: {wrong}")
+    for action, key in interleaving.dropped:
+        wrong = _none_of("action", action, [one.name for one in scenario.actions])
+        wrong = wrong or ("" if key in scenario.keys else no_key(scenario.keys, key))
+        if wrong:
+            raise BadInput(f"{(action, key)!r} cannot be dropped: {wrong}")
+
+
+def _none_of(what: str, name: str, known: Collection[str]) -> str:
+    if name in known:
+        return ""
+    return f"there is no {what} {name!r}{_or(alike(name, known), f' ({what}s: {_listed(known)})')}"
 
 
 def no_record(records: Iterable[str], id: Any) -> str:

@@ -242,16 +242,15 @@ def decode_case(data: Data, *, name: str = "the case") -> Case:
 def save_case(case: Case, directory: Path | str) -> Path:
     """Writes the case into `directory`, which is made if need be, and returns the path: the system's name and six digits of a hash.
 
-    The file appears whole or not at all, also where several processes write at once. The same case has the same name, however it was found and
-    however the system was named; and where it is there already as the smallest, it is left as it is.
+    The file appears whole or not at all, also where several processes write at once. The same case has the same name; the smallest is left there.
 
     Raises:
         BadInput: the directory cannot be written, or a value of the scenario cannot be stored.
     """
     data, directory = encode_case(case), Path(directory)
     slug = re.sub(r"[^a-z0-9]+", "-", re.sub(r"\.py(?=:|$)", "", case.system.lower())).strip("-") or "case"
-    same = replace(case, fencecheck="", system=slug, seed=None, smallest=None)
-    path = directory / f"{slug[:80]}-{hashlib.sha256(encode_case(same)).hexdigest()[:6]}.json"
+    same = encode_case(replace(case, fencecheck="", system=slug, seed=None, smallest=None))  # however it was found
+    path = directory / f"{slug[:80]}-{hashlib.sha256(same).hexdigest()[:6]}.json"
     if not case.smallest and path.is_file() and b'"smallest": true' in path.read_bytes():
         return path
     draft = directory / f".{path.name}.{os.getpid()}-{threading.get_ident()}"
@@ -287,9 +286,6 @@ def load_case(path: Path | str) -> Case:
 
 def _reason(error: OSError) -> str:
     return (error.strerror or type(error).__name__).lower()
-
-
-# -- what JSON can hold ----------------------------------------------------------------------------------------------------------------
 
 
 def _encode(value: Any) -> bytes:

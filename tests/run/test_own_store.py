@@ -309,7 +309,8 @@ def says(head: Any) -> Any:
 
 def test_an_id_that_names_an_earlier_version() -> None:
     sentence = (
-        "Keeps: publish('x', ...) returned 1, the id of an earlier version with another value: return that of the version that it committed"
+        "Keeps: publish('x', ...) returned 1, the id of an earlier version with another value, as true_head('x') still does: let both return that "
+        "of the version that it committed"
     )
 
     def put(self: Any, key: str, value: Any) -> Any:
@@ -326,7 +327,7 @@ def test_an_update_that_reaches_no_store() -> None:
     assert refused(publish=publish) == (
         "Keeps: publish('x', ...) returned 99, but true_head('x') then 100: commit the version, and let both return its id"
     )
-    silent = "Keeps: publish('x', ...) returned None, and true_head('x') then too: return the id of the version that it committed"
+    silent = "Keeps: publish('x', ...) returned None, and true_head('x') then too: let both return the id of the version that it committed"
     assert refused(publish=lambda self, key, value: None) == silent
 
 

@@ -42,7 +42,7 @@ _FUNCTIONS = {
 _OF_SOCKETS = frozenset({"connect", "connect_ex", "bind", "accept", "send", "sendall", "sendto", "recv", "recv_into", "recvfrom"})
 _NAMES = frozenset({"now", "utcnow", "today", "random", "getrandbits", "seed", "poll"}).union(_OF_SOCKETS, *_FUNCTIONS.values())
 _CHANCE, _IDS = ("random.", "secrets."), "secrets.token_"
-"""Functions of libraries that answer by chance, whatever they rest on; and those of them that make what only names something."""
+"""Functions that answer by chance, where the system itself calls them; and those of them that make what only names something."""
 _MOST_TOLD = 3
 
 
@@ -51,7 +51,7 @@ class Outside:
 
     Attributes:
         heard: each as `uuid.uuid4 in agent.py:12`, in order.
-        chance: those of them that can decide what a system does: not an id, a key or a token.
+        chance: those of them with which the system itself can decide what it does: not an id or a token, nor what a framework asks for its own.
     """
 
     def __init__(self) -> None:
@@ -79,7 +79,7 @@ class Outside:
                 function, place = caller
                 said = f"{function or name} in {place}"
                 self.heard.setdefault(said)
-                if name.startswith("random.") or (function.startswith(_CHANCE) and not function.startswith(_IDS)):
+                if said.startswith(_CHANCE) and not said.startswith(_IDS):
                     self.chance.setdefault(said)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from email.utils import make_msgid
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from fencecheck.errors import BadInput, Nondeterministic
 from fencecheck.history import History
 from fencecheck.run.simulate import Runner
 from fencecheck.search.again import EVERY, MOST, Again
+from fencecheck.systems import ALL as SYSTEMS
 
 from .files import agent
 
@@ -54,6 +56,18 @@ def test_what_asks_chance_is_inconclusive(tmp_path: Path, asks: str) -> None:
 )
 def test_what_asks_none_or_makes_an_id_is_held(tmp_path: Path, asks: str) -> None:
     assert told(fenced(tmp_path, asks)) == ("held", "")
+
+
+def test_what_a_library_asks_for_its_own_is_no_decision_of_the_system() -> None:
+    """Such as the id of a run: it is told where a report says what it assumes."""
+
+    def run(self: Any) -> None:
+        make_msgid()
+        SYSTEMS["planfence"].run(self)
+
+    system = type("Writes", (SYSTEMS["planfence"],), {"run": run})
+    report = check(system, max_events=1, fresh_process=False)
+    assert (report.verdict, "email.utils.make_msgid in test_again.py" in report.assumed[1]) == ("held", True)
 
 
 def test_chance_that_is_seeded_in_setup_is_held(tmp_path: Path) -> None:

@@ -56,15 +56,13 @@ def check(
     Args:
         system: an adapter class, or a function that makes an adapter.
         engine: `exhaust` runs every interleaving of up to `max_events` events; by default up to 2 of all kinds, and then, where nothing failed,
-            goes on to any number of updates, refusing owners, restores and missing parents, until nothing is left to try. `explore` draws
-            `examples` interleavings with Hypothesis.
+            goes on to any number of updates, refusing owners, restores and missing parents, until nothing is left to try. `explore` draws some.
         scenario: the world, for a system that takes a generated one.
         level: the promise: `at-validation`, `at-one-instant` or `at-act`.
         max_events: most events in an interleaving; by default 8 for explore, 12 in large worlds, and for exhaust as above.
         examples, seed: how many examples `explore` draws (1,000), and where it begins (0; at random where the profile is nightly).
         profile, worlds: as in `Drawing`.
-        fail_on: codes of findings that fail the check besides safety and `stuck`, such as `duplicate-act`.
-        assume_broken: assumptions that may be broken, such as `honest-owners`.
+        fail_on, assume_broken: findings that fail it besides safety and `stuck`, and assumptions that may be broken (`honest-owners`).
         fresh_process: whether to compare with a run in a fresh process first.
         max_time: seconds after which no further episode is begun.
         shard: the share of the interleavings of up to `max_events` events that is run, for several processes that share them out.
@@ -73,8 +71,7 @@ def check(
         store: the file that keeps the episodes of `exhaust`, and holds those that were run before: `max_time` counts what is new.
 
     Raises:
-        BadInput: an argument is out of range, or is not for this engine.
-        CouldNotRun: the system cannot be judged.
+        BadInput, CouldNotRun: an argument is out of range, or is not for this engine; the system cannot be judged.
     """
     fail_on, kinds = tuple(fail_on), None if kinds is None else tuple(kinds)
     refuse_options(

@@ -12,17 +12,18 @@ so does an inconclusive result: what was not tested must not look tested.
 from __future__ import annotations
 
 import inspect
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, TypeVar
 
 import pytest
 
 from _fencecheck_pytest import ASKED
-from fencecheck.errors import FencecheckError, alike, listed
+from fencecheck.errors import CouldNotRun, FencecheckError, alike, listed
 from fencecheck.run.loading import load
 
 if TYPE_CHECKING:
@@ -147,7 +148,32 @@ def _one_sentence() -> Iterator[None]:
 def _checked(system: SystemLike, engine: Engine, **options: Any) -> Report:
     from fencecheck.search.check import check
 
-    return check(system, engine=engine, **options)
+    with _no_os_exit():
+        return check(system, engine=engine, **options)
+
+
+@contextmanager
+def _no_os_exit() -> Iterator[None]:
+    """A system that calls `os._exit` must not end pytest, with a status of its own and without a word: its item fails."""
+    process, ends = os.getpid(), os._exit
+    asked: list[int] = []
+
+    def refused(status: int) -> NoReturn:
+        if os.getpid() != process:  # a child that it forked may end as it likes
+            ends(status)
+        asked.append(status)
+        raise CouldNotRun("the system under test calls os._exit")
+
+    os._exit = refused
+    try:
+        yield
+    except FencecheckError:
+        if not asked:
+            raise
+    finally:
+        os._exit = ends
+    if asked:  # whatever the system made of what was raised there
+        raise CouldNotRun(f"the system under test calls os._exit({asked[0]!r}): take it out, or raise an exception")
 
 
 def _pass_or_fail(report: Report, name: str | None = None) -> None:

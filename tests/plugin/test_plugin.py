@@ -221,6 +221,27 @@ def test_a_system_that_cannot_be_judged_fails_in_one_sentence(run: Run) -> None:
     result.stdout.no_fnmatch_line("During handling of*")
 
 
+@pytest.mark.parametrize("body", ["os._exit(0)", "try: os._exit(0)\n        except Exception: super().run()"], ids=["plain", "swallowed"])
+def test_a_system_that_ends_the_process_fails_its_item_only(pytester: pytest.Pytester, run: Run, body: str) -> None:
+    pytester.makepyfile(
+        test_it=f"""
+import os
+from fencecheck.pytest import suite
+from shop import Fenced
+
+class Ends(Fenced):
+    def run(self):
+        {body}
+
+test_ends = suite(Ends)
+test_other = suite(Fenced)
+"""
+    )
+    result = run()
+    result.assert_outcomes(passed=2, failed=2)
+    result.stdout.fnmatch_lines(["*the system under test calls os._exit(0): take it out, or raise an exception*"])
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

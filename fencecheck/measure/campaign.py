@@ -12,7 +12,6 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager
-from multiprocessing.util import Finalize
 from typing import Any
 
 from msgspec.structs import replace
@@ -198,8 +197,7 @@ def _processes(workers: int) -> Iterator[ProcessPoolExecutor]:
 
 
 def _prepared() -> None:
-    """In a worker process: what it opened is closed when it ends; and Ctrl-C is for the one who handed out the work."""
+    """In a worker process: Ctrl-C is for the one who handed out the work."""
     import signal
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    Finalize(None, close_all, exitpriority=10)

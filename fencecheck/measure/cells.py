@@ -87,7 +87,8 @@ class Row(Struct, frozen=True, array_like=True, gc=False):
         cell: number of its cell.
         number: its own, from 0, which its stream goes by.
         outcome: how it came out, as the judge says; `not-run` where the harness failed, which says nothing of the system.
-        unsafe: whether an act went out that is unsafe at the campaign's level, or rests on a changed key that is not declared.
+        unsafe: whether an act went out of which there is a safety finding at the campaign's level, or which rests on a changed key that is not
+            declared.
         stale: whether an act went out that rests on a version that was not current, declared or not.
         omitted: acts that rest on a changed key that is not declared.
         effects, replans, needless_replans, duplicates, refused: as in the judge's `Judgement`.

@@ -115,8 +115,10 @@ def omission(
     cells, forms = [], []
     for p in grid:
         drawn = Distribution(changed, changes, where, float(p), optional)
-        cells.append(Cell(f"{name} p={p:g}", {"system": name, "p": float(p)}, loads, drawn, () if own else (place,)))
-        forms.append(closed_form(p, changed, changes, optional) if where == "after-planning" else None)
+        cells.append(
+            Cell(f"{name} p={repr(float(p)).removesuffix('.0')}", {"system": name, "p": float(p)}, loads, drawn, () if own else (place,))
+        )
+        forms.append(closed_form(p, changed, changes, optional) if where == "after-planning" and _has_form(scenario) else None)
     about = [] if forms[0] is None else [f"closed form {_form_said(changed, changes, optional)}: of a system that keeps halt or current"]
     return taken.measured("omission", cells, about, "p", forms)
 
@@ -131,6 +133,12 @@ def closed_form(p: float, changing: Sequence[str], changes: int, optional: Dropp
     others = len(changing) - droppable
     safe = sum(comb(droppable, h) * comb(others, changes - h) * (1 - p) ** h for h in range(changes + 1)) / comb(len(changing), changes)
     return 1 - safe
+
+
+def _has_form(scenario: Scenario) -> bool:
+    """Whether there is one action that goes out on keys which are known, each of them declared."""
+    (action, *others) = scenario.actions
+    return not others and not action.by_arguments and set(action.depends_on) <= set(scenario.declared(action))
 
 
 def _form_said(changing: Sequence[str], changes: int, optional: Dropped) -> str:

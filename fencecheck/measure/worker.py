@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 from functools import lru_cache
+from multiprocessing.util import Finalize
 from typing import Any
 
 import msgspec
@@ -18,7 +19,7 @@ from msgspec import Struct
 from fencecheck.errors import BadInput, CouldNotRun
 from fencecheck.history import Head, History, Read
 from fencecheck.interleaving import Event
-from fencecheck.judge import Judgement, Level, judge
+from fencecheck.judge import FINDINGS, Judgement, Level, judge
 from fencecheck.measure.cells import NOT_RUN, Cell, Row
 from fencecheck.measure.distribution import Dropped, stream
 from fencecheck.measure.planning import Planning, planning_of
@@ -29,6 +30,10 @@ from fencecheck.search.preflight import refuse_inaction
 
 _EMPTY_TRIES = 3
 """How often a system that decides by chance may fail to act without events before it is called one that never acts."""
+
+
+UNSAFE = frozenset(code for code, meaning in FINDINGS.items() if meaning.kind == "safety") - {"unbounded-replan"}
+"""The findings that are of an act which went out."""
 
 
 class NeverActs(CouldNotRun):
@@ -95,7 +100,7 @@ def _run(work: Work, stage: _Stage, number: int) -> Row:
 def row_of(cell: int, number: int, history: History, judgement: Judgement, level: Level, dropped: str, events: str) -> Row:
     """What is kept of one judged episode."""
     codes = {finding.code for finding in judgement.findings}
-    violated = judgement.violations(level) if codes else ()
+    violated = any(finding.code in UNSAFE for finding in judgement.violations(level)) if codes else False
     questions = 0
     fired = 0
     for entry in history.entries:
@@ -106,7 +111,7 @@ def row_of(cell: int, number: int, history: History, judgement: Judgement, level
         fired = len(history.fired)
     return Row(
         cell, number, judgement.outcome,
-        bool(violated) or judgement.omitted > 0, "stale-act" in codes or judgement.omitted > 0, judgement.omitted,
+        violated or judgement.omitted > 0, "stale-act" in codes or judgement.omitted > 0, judgement.omitted,
         judgement.effects, judgement.replans, judgement.needless_replans, judgement.duplicates, judgement.refused,
         judgement.recovered, "needless-halt" in codes, questions, fired,
         " ".join(sorted(codes)), dropped, events,
@@ -176,7 +181,9 @@ class _Stage:
 
 _OPEN = threading.local()
 _MOST_OPEN = 4
-"""Cells whose systems a worker keeps open: the last ones."""
+"""Worlds whose systems a thread keeps open: the last ones."""
+_LEFT: dict[int, _Stage] = {}
+"""All that are open in this process, whatever thread opened them."""
 
 
 def _stage(system: SystemLike | str, cell: Cell) -> _Stage:
@@ -185,14 +192,28 @@ def _stage(system: SystemLike | str, cell: Cell) -> _Stage:
     stage = stages.pop(name, None)
     if stage is None:
         while len(stages) >= _MOST_OPEN:
-            stages.pop(next(iter(stages))).close()
+            _close(stages.pop(next(iter(stages))))
+        if not _LEFT:
+            Finalize(None, _close_left, exitpriority=10)  # a worker of somebody else's ends without a word to us
         stage = _Stage(load(system) if isinstance(system, str) else system, cell)
+        _LEFT[id(stage)] = stage
     stages[name] = stage
     return stage
+
+
+def _close(stage: _Stage) -> None:
+    _LEFT.pop(id(stage), None)
+    stage.close()
 
 
 def close_all() -> None:
     """Closes the systems that this thread has open."""
     stages: dict[Any, _Stage] = _OPEN.__dict__.pop("stages", {})
     for stage in stages.values():
-        stage.close()
+        _close(stage)
+
+
+def _close_left() -> None:
+    """Closes what is still open when the process ends."""
+    for stage in list(_LEFT.values()):
+        _close(stage)

@@ -97,7 +97,7 @@ def _table(result: Result) -> Table:
     for cell in result.cells:
         values = [_label(cell.labels[label]) for label in labels]
         values += [_of(cell, name, result.confidence) for name in shown]
-        values += [f"{cell.mean(name):.1f}" for name in means]
+        values += [f"{cell.mean(name):.1f}" if cell.episodes else "" for name in means]
         values += [percent(cell.expected)] if cell.expected is not None else [""] if expected else []
         table.add_row(*("\n".join(map(clean, value.split("\n"))) for value in values))
     return table

@@ -72,3 +72,48 @@ class NeverActs(PlanFenceSystem):
 
     def run(self) -> None:
         self.kit.halted("always")
+
+
+class Opens(PlanFenceSystem):
+    """Something dear is built once for each worker."""
+
+    name = "opens"
+
+    def open(self) -> None:
+        self.tell("open")
+
+    def shutdown(self) -> None:
+        self.tell("shutdown")
+
+    def tell(self, what: str) -> None:
+        with Path(os.environ["FENCECHECK_TEST_TOLD"]).open("a", encoding="utf-8") as file:
+            file.write(f"{what}\n")
+
+
+class Crashes(PlanFenceSystem):
+    """Falls over what it should replan from."""
+
+    name = "crashes"
+
+    def remake(self, plan, changed):  # type: ignore[no-untyped-def]
+        raise NotCaught
+
+
+class NotCaught(BaseException):
+    """Nothing that a fence catches."""
+
+
+class Undeclared(OwnWorld):
+    """Depends on two keys and declares one."""
+
+    name = "undeclared"
+    scenario = Scenario(
+        owners={"orders": ["a", "b"]},
+        actions=[Action("ship", depends_on=["a", "b"], declared=["a"])],
+        values={"a": ["A1", "A2", "A3"], "b": ["B1", "B2", "B3"]},
+    )
+
+    def run(self) -> None:
+        read = {key: self.kit.read(key) for key in "ab"}
+        self.kit.pause("approval")
+        self.kit.act("ship", {key: record.value for key, record in read.items()})

@@ -263,3 +263,26 @@ def test_an_executor_is_left_running() -> None:
 def test_options_that_cannot_be(options: dict[str, object], said: str) -> None:
     with pytest.raises(BadInput, match=said):
         Options(**options)  # type: ignore[arg-type]
+
+
+OPENED = f"""
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from fencecheck.measure import Options, compare
+
+if __name__ == "__main__":
+    with ThreadPoolExecutor(2) as executor:
+        compare(["{SYSTEMS}:Opens"], options=Options(episodes=6, executor=executor if sys.argv[1] == "threads" else None, workers=int(sys.argv[2])))
+"""
+
+
+@pytest.mark.parametrize(("executor", "workers"), [("threads", 1), ("processes", 2), ("here", 1)])
+def test_what_workers_opened_is_shut_down(tmp_path: Path, executor: str, workers: int) -> None:
+    (tmp_path / "it.py").write_text(OPENED, encoding="utf-8")
+    environment = {**os.environ, "FENCECHECK_TEST_TOLD": str(tmp_path / "told"), "PYTHONPATH": str(Path(__file__).parents[2])}
+    done = subprocess.run(
+        [sys.executable, tmp_path / "it.py", executor, str(workers)], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    told = (tmp_path / "told").read_text("utf-8").split()
+    assert told.count("open") == told.count("shutdown") > 0

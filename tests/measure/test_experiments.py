@@ -7,7 +7,7 @@ import pytest
 from fencecheck.errors import BadInput
 from fencecheck.measure import Options, Result, compare, depth, omission, width
 from fencecheck.measure.experiments import closed_form
-from tests.measure.slow_systems import OwnWorld
+from tests.measure.slow_systems import Crashes, OwnWorld, Undeclared
 
 OPTIONAL = tuple(("deliver", key) for key in "bcd")
 
@@ -150,6 +150,23 @@ class TestOmission:
     def test_what_cannot_be_measured(self, arguments: dict[str, object], said: str) -> None:
         with pytest.raises(BadInput, match=said):
             omission("planfence", **arguments)  # type: ignore[arg-type]
+
+
+def test_a_crash_is_no_unsafe_act() -> None:
+    (cell,) = omission(Crashes, grid=[0], options=Options(episodes=20)).cells
+    assert cell.rate("crashed").count == 20
+    assert cell.rate("unsafe").count == 0
+
+
+def test_there_is_no_closed_form_where_less_is_declared_than_depended_on() -> None:
+    (cell,) = omission(Undeclared, grid=[0], always=0, options=Options(episodes=40)).cells
+    assert cell.expected is None
+    assert cell.rate("omitted").count > 0
+
+
+def test_probabilities_that_differ_little_are_cells_of_their_own() -> None:
+    result = omission("planfence", grid=[0.1, 0.1000000001], options=Options(episodes=2))
+    assert [cell.key for cell in result.cells] == ["planfence p=0.1", "planfence p=0.1000000001"]
 
 
 def test_the_closed_form_by_a_second_road() -> None:

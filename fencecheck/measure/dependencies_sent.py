@@ -10,16 +10,22 @@ from numbers import Number
 from typing import Any
 
 from fencecheck.history import Act
+from fencecheck.model import Record
 
 _DEEPEST = 8
 
 
 def same(one: Any, other: Any, depth: int = _DEEPEST) -> bool:
-    """Whether two values are alike, whatever their types make of `==`: an array, a NaN, an object that is equal to itself only."""
+    """Whether two values are alike, whatever their types make of `==`: an array, a NaN, an object that is equal to itself only.
+
+    Of a record, what it says counts, and for a version of a key which one it is; not what else it was derived from.
+    """
     if one is other:
         return True
     if type(one) is not type(other):
         return _numbers(one, other) and bool(one == other)
+    if depth and type(one) is Record:
+        return (one.key, one.key and one.id) == (other.key, other.key and other.id) and same(one.value, other.value, depth - 1)
     if depth and isinstance(one, dict):
         return one.keys() == other.keys() and all(same(value, other[name], depth - 1) for name, value in one.items())
     if depth and isinstance(one, list | tuple):

@@ -11,9 +11,12 @@ from fencecheck import __version__
 from fencecheck.measure.dependencies import ActionDependencies, Dependencies, Dependency, Ran, Unused
 from fencecheck.measure.dependencies_sent import same, unlike
 from fencecheck.report.terminal import prose
-from fencecheck.report.words import clean, count_of, shown
+from fencecheck.report.words import SHORT, clean, count_of, cut, shown
 
 _NOTHING = "nothing goes out"
+_WHOLE = 100_000
+_BEFORE = 8
+"""Characters that are shown of what two long values have in common, right before they part."""
 
 
 def dependency_lines(found: Dependencies, width: int) -> list[Text]:
@@ -76,7 +79,7 @@ def _evidence(one: Dependency, action: str, width: int) -> list[Text]:
     """`window = "a"` and what went out then, the same for the other run, and what both found besides."""
     lines = [Text(""), *prose(f"not declared: {_named(one)}", width, "bold")]
     for name, ran, other in (("one run", one.before, one.after), ("the other", one.after, one.before)):
-        values = ", ".join(_value(key, ran, one) for key in one.keys)
+        values = ", ".join(_value(key, ran, other, one) for key in one.keys)
         lines += prose(f"{name}: {values}", width, "", "    ", "      ")
         lines += prose(_went_out(ran, other, action), width, "", "      ", "        ")
     both = [
@@ -87,14 +90,18 @@ def _evidence(one: Dependency, action: str, width: int) -> list[Text]:
     return [*lines, *(prose(f"both found {', '.join(both)}", width, "", "    ", "      ") if both else [])]
 
 
-def _value(key: str, ran: Ran, one: Dependency) -> str:
+def _value(key: str, ran: Ran, other: Ran, one: Dependency) -> str:
     named = clean(key)
     if key in ran.removed:
         return f"{named} is removed"
-    if key not in ran.values:  # the first value, which a run that looks at nothing does not show
-        return f"{named} = {shown(ran.looked[key])}" if key in ran.looked else f"{named} has its first value"
-    more = ", made up" if key in ran.made_up else ", in another version" if one.by_version and key == one.keys[0] else ""
-    return f"{named} = {shown(ran.values[key])}{more}"
+    value = ran.values.get(key, ran.looked.get(key))
+    if key not in ran.values and key not in ran.looked:  # the first value, which a run that looks at nothing does not show
+        return f"{named} has its first value"
+    more = (
+        ", made up" if key in ran.made_up else ", in another version" if one.by_version and key == one.keys[0] and key in ran.values else ""
+    )
+    beside = None if one.by_version or key != one.keys[0] else other.values.get(key, other.looked.get(key))
+    return f"{named} = {_unlike(value, beside)}{more}"
 
 
 def _went_out(ran: Ran, other: Ran, action: str) -> str:
@@ -115,10 +122,21 @@ def _went_out(ran: Ran, other: Ran, action: str) -> str:
 def _differing(args: Any, beside: Any) -> str:
     """The arguments that differ from those of the other run; all where there is nothing to compare with."""
     if not isinstance(args, dict):
-        return shown(args)
+        return _unlike(args, beside)
     alike = [name for name in args if isinstance(beside, dict) and name in beside and same(args[name], beside[name])]
-    told = [f"{clean(str(name))}={shown(value)}" for name, value in args.items() if name not in alike]
+    others = beside if isinstance(beside, dict) else {}
+    told = [f"{clean(str(name))}={_unlike(value, others.get(name))}" for name, value in args.items() if name not in alike]
     return ", ".join([*told, *(["..."] if alike else [])])
+
+
+def _unlike(value: Any, other: Any) -> str:
+    """A value, shortened; of two that begin alike for longer than that, from where they part."""
+    text = shown(value)
+    if other is None or text != shown(other):
+        return text
+    whole, beside = shown(value, _WHOLE), shown(other, _WHOLE)
+    parted = next((at for at, (one, two) in enumerate(zip(whole, beside, strict=False)) if one != two), min(len(whole), len(beside)))
+    return cut("…" + whole[max(parted - _BEFORE, 0) :], SHORT)
 
 
 def _notes(found: Dependencies) -> Iterator[str]:

@@ -219,8 +219,8 @@ def test_a_system_that_never_acts_is_refused() -> None:
 
 
 def test_the_bound_is_kept_and_told() -> None:
-    result = dependencies(ALL["planfence"], world(keys=8, declared=4), episodes=20, fresh_process=False)
-    assert (result.episodes, result.ran_out) == (20, True)
+    result = dependencies(ALL["planfence"], world(keys=8, declared=4), episodes=10, fresh_process=False)
+    assert (result.episodes, result.ran_out) == (10, True)
     assert result.exit_status == 3
     assert dependencies(ALL["planfence"], together=1).episodes < dependencies(ALL["planfence"], together=2).episodes
 
@@ -339,6 +339,12 @@ def test_agents_side_by_side_may_change_places() -> None:
                 await self.kit.aio.act("ship", {"to": value})
 
     assert found(dependencies(Beside), "ship") == {"a"}
+
+
+def test_a_key_that_nobody_asks_about_costs_no_run() -> None:
+    few, many = (dependencies(ALL["planfence"], world(keys=keys, declared=2), fresh_process=False) for keys in (2, 8))
+    assert found(few, "deliver") == found(many, "deliver") == {"order/42/requirement", "order/42/window"}
+    assert (few.episodes, many.episodes) == (3, 7), "those in which another value could make another key be asked about"
 
 
 def test_groups_of_three() -> None:

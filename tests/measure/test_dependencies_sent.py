@@ -8,6 +8,7 @@ import pytest
 
 from fencecheck.history import Act
 from fencecheck.measure.dependencies_sent import differs, first_unlike, same, unlike
+from fencecheck.model import Record
 
 NAN = float("nan")
 
@@ -52,6 +53,9 @@ class Array:
         (Itself(1), Itself(2), False),
         (Array(1, 2), Array(1, 2), True),
         ({"to": Array(1)}, {"to": Array(2)}, False),
+        (Record("p1", None, "x", ("a@1",)), Record("p2", None, "x", ("a@2",)), True),
+        (Record("p1", None, "x"), Record("p1", None, "y"), False),
+        (Record("a@1", "a", "x"), Record("a@2", "a", "x", supersedes="a@1"), False),
     ],
     ids=repr,
 )

@@ -60,6 +60,21 @@ def test_of_several_calls_those_that_differ() -> None:
     assert (evidence(more)[2], evidence(more)[4]) == ("1 call as in the other run", "ship(n=3) and 1 call as in the other run")
 
 
+def test_long_values_are_shown_from_where_they_part() -> None:
+    one, two = "x" * 5_000 + " and A", "x" * 5_000 + " and B, which is no longer seen"
+    parted = replace(
+        HIDDEN,
+        before=replace(BEFORE, looked={"b": one}, sent=({"text": one},)),
+        after=replace(AFTER, values={"b": two}, sent=({"text": two},)),
+    )
+    assert evidence(parted)[1:5] == [
+        'one run: b = …xxx and A"',
+        'ship(text=…xxx and A")',
+        "the other: b = …xxx and B, which is no lon…",
+        "ship(text=…xxx and B, which is no lon…)",
+    ]
+
+
 def test_another_place_among_what_goes_out() -> None:
     sent = ({"to": "A1"},)
     moved = replace(

@@ -135,6 +135,7 @@ class Dependencies(Struct, frozen=True):
         never: actions that went out in no run.
         untried: keys of which no other value could be tried, each with why: the system crashes on the made-up ones.
         outside: what it asks past its ports, as far as that is heard, which was not changed.
+        chance: what of it may decide otherwise the next time.
     """
 
     system: str
@@ -147,13 +148,14 @@ class Dependencies(Struct, frozen=True):
     never: tuple[str, ...] = ()
     untried: dict[str, str] = {}
     outside: str = ""
+    chance: str = ""
 
     @property
     def exit_status(self) -> int:
-        """1 where a real dependency is not declared, 3 where the search was not through or an action never went out, else 0."""
+        """1 where a real dependency is not declared, 3 where there may be more than was found or an action never went out, else 0."""
         if any(action.undeclared for action in self.actions):
             return 1
-        return 3 if self.ran_out or self.never or self.untried else 0
+        return 3 if self.ran_out or self.never or self.untried or self.chance else 0
 
 
 def dependencies(
@@ -211,7 +213,6 @@ class _Search:
                     self._compare(key, base, other)
         except RanOut:
             ran_out = True
-        self._refuse_other(())  # after all others
         return Dependencies(
             self.runner.name,
             tuple(self._of(action) for action in self.actions.values()),
@@ -223,6 +224,7 @@ class _Search:
             tuple(name for name in self.actions if not any(_acts(one, name) for one in self.worlds.outcomes.values())),
             self._untried(),
             self.runner.outside,
+            "" if self.runner.chance_is_harmless else self.runner.chance,
         )
 
     def _pairs(self, beside: int) -> Iterator[tuple[str, World, World]]:

@@ -1,7 +1,7 @@
 """Worlds in which some keys have another value from the very beginning, each run once.
 
 Where the kit is the store, or fills the system's own, the other value is simply the first one: nobody can tell that there was another. A
-store that fills itself is updated before the first point, and what is remembered is brought up to date, so that no plan is ever stale.
+store that fills itself is updated before the run begins, and what is remembered is brought up to date, so that no plan is ever stale.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fencecheck.errors import BadInput, CouldNotRun
-from fencecheck.history import Act, Ended, Fetch, Head, History, Landed, Memory, Read
+from fencecheck.history import Act, Ended, Fetch, Head, History, Memory, Read
 from fencecheck.interleaving import Deliver, Event, Update
 from fencecheck.measure.dependencies_sent import same
 from fencecheck.model import Scenario
@@ -160,18 +160,18 @@ class Worlds:
             raise BadInput(
                 f"{runner.name} cannot receive update ({runner.missing['update']}), so no other value can be there from the beginning"
             )
-        prepared = Prepared(replace(runner.scenario, values=values))
-        prepared.begun_empty.update(runner.begun_empty)
-        events = [Event(0, update) for updates in changes.values() for update in updates]
-        events += [Event(0, Deliver(key)) for key in changes if "deliver" in runner.kinds]
-        history = runner.run((), tuple(events), prepared=prepared)
-        self._refuse_what_stayed(history, changes)
+        before: list[Update | Deliver] = [update for updates in changes.values() for update in updates]
+        before += [Deliver(key) for key in changes if "deliver" in runner.kinds]
+        scenario = replace(runner.scenario, values=values)
+        if runner.own_store:  # which may be asked past the ports, before the first point
+            history = runner.run(prepared=Prepared(scenario, tuple(before)))
+        else:
+            history = runner.run((), tuple(Event(0, what) for what in before), prepared=Prepared(scenario))
+        self._refuse_old_memory(history, changes)
         return _outcome(history)
 
-    def _refuse_what_stayed(self, history: History, changed: dict[str, list[Update]]) -> None:
+    def _refuse_old_memory(self, history: History, changed: dict[str, list[Update]]) -> None:
         for entry in history.entries:
-            if type(entry) is Landed and type(entry.what) is Update and not entry.fired:
-                raise BadInput(f"{self.runner.name} cannot remove {entry.what.key}: define remove(key), or do without removed values")
             if type(entry) is Memory and entry.key in changed and entry.version == history.versions[entry.key][0]:
                 raise CouldNotRun(
                     f"{self.runner.name} remembers {entry.key} as it was before the update, so no other value can be there from the beginning: "

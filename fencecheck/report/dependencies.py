@@ -44,6 +44,8 @@ def _headline(found: Dependencies) -> str:
         verdict = f"inconclusive: {', '.join(map(clean, found.never))} never went out"
     elif found.untried:
         verdict = f"inconclusive: no other value of {', '.join(map(clean, found.untried))} could be tried"
+    elif found.chance:
+        verdict = f"inconclusive: it asks chance ({clean(found.chance)}), which may fall otherwise the next time"
     else:
         verdict = "every dependency that was found is declared"
     return f"{clean(found.system)} · {verdict}"
@@ -165,6 +167,7 @@ def as_object(found: Dependencies) -> dict[str, Any]:
         "ran_out": found.ran_out,
         "untried": found.untried,
         "past_its_ports": found.outside,
+        "chance": found.chance,
         "actions": [
             {
                 "action": action.action,

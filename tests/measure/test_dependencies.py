@@ -231,7 +231,7 @@ class Tool(AgentSystem):
     scenario = Scenario(
         owners={"disk": ["a", "b"], "settings": ["which"]},
         actions=[Action("write", depends_on=lambda args: [args["path"]])],
-        values={"which": ["a", "b"]},
+        values={"which": ["b", "a"]},
     )
 
     def run(self) -> None:
@@ -240,7 +240,7 @@ class Tool(AgentSystem):
 
 
 def test_keys_that_depend_on_the_arguments_must_be_declared_for_those_that_went_out() -> None:
-    """b is declared where b is written, and not where it goes into a."""
+    """b is declared where b is written, as it is at first, and not where it goes into a."""
     result = dependencies(Tool)
     assert found(result, "write") == {"a", "b", "which"}
     assert undeclared(result, "write") == {"b", "which"}

@@ -72,7 +72,38 @@ class Forgetful(Shop):
     deliver = None  # type: ignore[assignment]
 
 
+class Seeded(Forgetful):
+    """Its store is empty until the kit commits the first versions, which are remembered."""
+
+    def setup(self, kit: Kit) -> None:
+        super().setup(kit)
+        self.rows, self.memory = {"a": [], "b": []}, {}
+
+    def publish(self, key: str, value: Any) -> str:
+        self.memory.setdefault(key, value)
+        return super().publish(key, value)
+
+    def true_head(self, key: str) -> str:
+        return super().true_head(key) if self.rows[key] else None  # type: ignore[return-value]
+
+
+class Quiet(Shop):
+    """Looks into its own store past the ports."""
+
+    def run(self) -> None:
+        self.kit.act("ship", {"to": self.rows["b"][-1]})
+
+
 class TestStoreOfItsOwn:
+    def test_one_that_the_kit_fills_begins_with_the_other_value(self) -> None:
+        with Runner(Seeded) as runner:
+            runner.run()
+            worlds = Worlds(runner, 3, False, 100)
+            assert worlds.outcome((("a", 1),)).looked == {"a": "A2", "b": "B1"}
+
+    def test_what_it_asks_past_the_ports_is_changed_too(self) -> None:
+        assert [one.keys for one in dependencies(Quiet).actions[0].found] == [("b",)]
+
     def test_the_new_value_is_remembered_too(self) -> None:
         (ship,) = dependencies(Shop).actions
         assert [one.keys for one in ship.found] == [("a",)]

@@ -123,6 +123,11 @@ def test_how_the_key_is_not_as_it_was(one: Dependency, named: str, value: str) -
         (found(ran_out=True), "shop · inconclusive: more episodes to run than allowed", 3),
         (found(never=("ship",)), "shop · inconclusive: ship never went out", 3),
         (found(untried={"b": "KeyError: 'x'"}), "shop · inconclusive: no other value of b could be tried", 3),
+        (
+            found(chance="random.random in a.py:1"),
+            "shop · inconclusive: it asks chance (random.random in a.py:1), which may fall otherwise the next time",
+            3,
+        ),
         (found(replace(HIDDEN, declared=True)), "shop · every dependency that was found is declared", 0),
         (found(), "shop · every dependency that was found is declared", 0),
     ],

@@ -189,8 +189,8 @@ def dependencies(
     with Runner(system, scenario) as runner:
         preflight(runner, fresh_process=fresh_process)
         worlds = Worlds(runner, values, removed, episodes)
-        if removed and runner.own_store:
-            worlds.run(((worlds.keys[0], REMOVED),))  # which some stores cannot: said at once
+        for key in worlds.keys[:1] if removed and runner.own_store else ():
+            worlds.run(((key, REMOVED),))  # which some stores cannot: said at once
         return _Search(worlds, values, together).result()
 
 
@@ -262,7 +262,7 @@ class _Search:
     def _open(self, action: Action, key: str) -> bool:
         """Whether another pair may tell more: what depends on the arguments may be declared in one pair and not in the next."""
         one = self.found[action.name].get(key)
-        return one is None or (one.declared and action.by_arguments)
+        return one is None or (one.declared and action.declares_by_arguments)
 
     def _runs(self, world: World) -> bool:
         """Whether this world says anything: a crash over a value that we made up does not."""

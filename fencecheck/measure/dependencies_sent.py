@@ -81,6 +81,7 @@ def unlike(sent: Sequence[Any], others: Sequence[Any]) -> list[Any]:
 
 def first_unlike(one: Sequence[Act], other: Sequence[Act]) -> str:
     """The first argument in which two runs differ that should not, in words, or nothing where they do not."""
+    one, other = (sorted(acts, key=lambda act: act.agent) for acts in (one, other))
     for a, b in zip(one, other, strict=False):
         if (a.action, a.agent) != (b.action, b.agent):
             return f"{a.action} goes out in one and {b.action} in the other"

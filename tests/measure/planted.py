@@ -14,8 +14,9 @@ ACTIONS = ("ship", "bill")
 OF_ONE_ACTION = ("sent", "lineage", "remembered", "threshold", "version")
 OF_BOTH = ("guard", "breaks", "order")
 OF_NONE = ("read", "asked", "never")
-STORES = ("kit", "asyncio", "seeded", "filled")
-"""Who holds the versions: the kit, in a sync or an asyncio system; or the system's own store, which the kit fills or which is full by itself."""
+STORES = ("kit", "asyncio", "seeded", "filled", "quiet")
+"""Who holds the versions: the kit, in a sync or an asyncio system; or the system's own store, which the kit fills, or which is full by itself,
+or which is full and read past the ports."""
 
 
 class Planted(NamedTuple):
@@ -76,7 +77,7 @@ def planted(number: int) -> Planted:
         actions=[Action(action, depends_on=believed[action], declared=declared[action]) for action in ACTIONS],
         values=values,
     )
-    system = _system(f"planted-{number}", world, plan, STORES[number // 8 % 4])
+    system = _system(f"planted-{number}", world, plan, STORES[number // 8 % 5])
     return Planted(system, plan.real(), *({action: set(of) for action, of in said.items()} for said in (declared, believed)))
 
 
@@ -88,7 +89,7 @@ def _system(called: str, world: Scenario, plan: Plan, store: str) -> type[AgentS
 
     class Sync(Base):
         def run(self) -> None:
-            _at_once(_run(plan, _Now(self.kit, getattr(self, "rows", {}), getattr(self, "memory", {})), self.kit))
+            _at_once(_run(plan, _Now(self.kit, getattr(self, "rows", {}), getattr(self, "memory", {}), store == "quiet"), self.kit))
 
     class Awaited(Base):
         runtime = "asyncio"
@@ -97,7 +98,7 @@ def _system(called: str, world: Scenario, plan: Plan, store: str) -> type[AgentS
             await _run(plan, self.kit.aio, self.kit)
 
     class OwnStore(Sync):
-        full = store == "filled"
+        full = store != "seeded"
 
         def setup(self, kit: Kit) -> None:
             super().setup(kit)
@@ -121,8 +122,8 @@ def _system(called: str, world: Scenario, plan: Plan, store: str) -> type[AgentS
 class _Now:
     """The ports of a sync system as awaited ones, through its own store if it has one."""
 
-    def __init__(self, kit: Kit, rows: Mapping[str, list[Any]], memory: Mapping[str, Any]) -> None:
-        self.kit, self.rows, self.remembered = kit, rows, memory
+    def __init__(self, kit: Kit, rows: Mapping[str, list[Any]], memory: Mapping[str, Any], quiet: bool) -> None:
+        self.kit, self.rows, self.remembered, self.quiet = kit, rows, memory, quiet
 
     def __getattr__(self, port: str) -> Callable[..., Coroutine[Any, Any, Any]]:
         async def call(*args: Any) -> Any:
@@ -133,7 +134,7 @@ class _Now:
     async def read(self, key: str) -> Any:
         if not self.rows:
             return self.kit.read(key)
-        value = self.kit.read(key, via=lambda: self.rows[key][-1])
+        value = self.rows[key][-1] if self.quiet else self.kit.read(key, via=lambda: self.rows[key][-1])
         return Record(f"{key}-{len(self.rows[key])}", key, value)
 
     async def memory(self, key: str) -> Any:

@@ -116,6 +116,23 @@ class TestLangGraph:
         assert one.after.sent[0]["window"] == "Tuesday 14:00 to 16:00"
 
 
+EXAMPLES = EXAMPLE.parents[1]
+
+
+@pytest.mark.parametrize(
+    ("system", "keys"),
+    [
+        ("async_store/check_fulfilment.py:Fenced", {"order/42/address", "order/42/window"}),
+        ("pydantic_ai_refund/check_refunds.py:FencedRefund", {"order/42/amount", "customer/7/account"}),
+        ("mcp_tickets/check_tickets.py:Fenced", {"show://42", "get_price/42"}),
+    ],
+)
+def test_so_do_examples_with_a_store_of_their_own(system: str, keys: set[str]) -> None:
+    result = dependencies(load(f"{EXAMPLES / system}"), fresh_process=False)
+    assert result.exit_status == 0
+    assert found(result, result.actions[0].action) == keys
+
+
 class Two(AgentSystem):
     """Two actions that depend on other keys, and one key that nobody looks at."""
 

@@ -89,6 +89,7 @@ def test_each_action_by_its_own_calls_and_its_place(one: list[str], other: list[
 def test_agents_are_compared_each_alone() -> None:
     first, second = acts("ship:A", agent="one"), acts("ship:B", agent="two")
     assert not differs("ship", [*first, *second], [*second, *first])
+    assert first_unlike([*first, *second], [*second, *first]) == ""
     assert differs("ship", first, acts("ship:A", agent="two"))
 
 

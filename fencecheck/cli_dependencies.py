@@ -14,6 +14,7 @@ from fencecheck.report.streams import print_lines, progress
 @click.option("--values", type=click.IntRange(1, 100), default=3, show_default=True, metavar="N", help="Other values of each key to try.")
 @click.option("--together", type=click.IntRange(1, 3), default=2, show_default=True, metavar="N", help="Of how many keys at once.")
 @click.option("--episodes", type=click.IntRange(1), default=20_000, show_default=True, metavar="N", help="Most episodes.")
+@click.option("--removed", is_flag=True, help="Also try what comes of it when a key has been removed.")
 @click.option("--keys", type=int, metavar="N", help="Keys of the generated scenario (4).")
 @click.option("--declared", type=int, metavar="M", help="How many of them the action depends on (2).")
 @click.option("--depth", type=int, metavar="D", help="Generations between a plan and what it rests on (2).")
@@ -23,6 +24,7 @@ def dependencies(
     values: int,
     together: int,
     episodes: int,
+    removed: bool,
     keys: int | None,
     declared: int | None,
     depth: int | None,
@@ -43,7 +45,7 @@ def dependencies(
     if json_file is not None:
         json.refuse_unwritable(json_file)
     with progress(f"changing keys of {system}"), _no_exit():
-        found = found_in(loaded, scenario, values=values, together=together, episodes=episodes)
+        found = found_in(loaded, scenario, values=values, together=together, episodes=episodes, removed=removed)
     if json_file is not None:
         json.write(json_file, json.encoded(as_object(found)))
     print_lines(lambda width: dependency_lines(found, width))

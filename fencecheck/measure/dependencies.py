@@ -4,9 +4,10 @@ A fence checks what is declared, so a dependency that nobody declared is one tha
 what that costs). Here nobody's word is taken: each key in turn has another value from the very beginning, undeclared ones too, the system plans
 and acts, and the acts are compared. Nothing changes during an episode, so no fence has a reason to act otherwise.
 
-A key matters to an action if some other value of it makes another call of that action go out, or none. Keys that matter only beside another
-value of other keys (`x` is looked at only if `y` says so) are looked for in groups up to a size. So what is found is real, with two runs as
-evidence; what is not found was not found *in the values that were tried*.
+A key matters to an action if some other value of it makes another call of that action go out, in another place, or none; or if another
+version of the same value does, since the action then names the version. Keys that matter only beside another value of other keys (`x` is
+looked at only if `y` says so) are looked for in groups up to a size. So what is found is real, with two runs as evidence, each of which came
+out the same when it was run again; what is not found was not found *in the values that were tried*.
 """
 
 from __future__ import annotations
@@ -16,15 +17,14 @@ from itertools import combinations, product
 from typing import Any
 
 from msgspec import Struct
-from msgspec.structs import replace
 
-from fencecheck.errors import BadInput, Nondeterministic
-from fencecheck.history import Act, History, Memory, Read, first_difference
-from fencecheck.interleaving import Deliver, Event, Update
-from fencecheck.model import Scenario
+from fencecheck.errors import BadInput, CouldNotRun, Nondeterministic
+from fencecheck.history import Act
+from fencecheck.measure.dependencies_sent import differs, first_unlike, unlike
+from fencecheck.measure.dependencies_worlds import AGAIN, REMOVED, Outcome, RanOut, World, Worlds
+from fencecheck.model import Action, Scenario
 from fencecheck.run.simulate import Runner, SystemLike
-from fencecheck.run.world import Prepared
-from fencecheck.search.preflight import difference, refuse_inaction
+from fencecheck.search.preflight import preflight
 
 VALUES = 3
 """Other values of each key that are tried."""
@@ -32,17 +32,17 @@ TOGETHER = 2
 MOST_TOGETHER = 3
 EPISODES = 20_000
 
-World = tuple[tuple[str, int], ...]
-"""The keys that have another value, each with which: 1 is the second of the scenario's."""
-
 
 class Ran(Struct, frozen=True):
     """What one run came to.
 
     Args:
-        values: the keys that had another value, with that value.
-        looked: each key that was read or remembered, in order, with the value that was found.
+        values: the keys that had another value, or another version, with the value; None where it was removed.
+        removed: those of them that were removed.
+        made_up: those of them whose value is none of the scenario's.
+        looked: each key that was read or remembered, in order, with the value that was found; None where it was removed.
         sent: the arguments of each call of the action that went out, in order.
+        went_out: every action that went out, in order.
         ended: how the episode ended, where that says more.
     """
 
@@ -50,19 +50,42 @@ class Ran(Struct, frozen=True):
     looked: dict[str, Any]
     sent: tuple[Any, ...]
     ended: str = ""
+    removed: tuple[str, ...] = ()
+    made_up: tuple[str, ...] = ()
+    went_out: tuple[str, ...] = ()
 
 
 class Dependency(Struct, frozen=True):
-    """Keys on which an action really depends, and two runs that show it: they differ in the value of `keys[0]` alone.
+    """Keys on which an action really depends, and two runs that show it: they differ in `keys[0]` alone.
 
     Args:
         keys: the key that matters; then those that had another value than the first in both runs, without which it does not.
         before, after: the two runs.
+        declared: whether the action declares it, in both runs where that depends on the arguments.
+        believed: whether the scenario says that the action depends on it, likewise.
+        by_version: whether the two runs differ in its version alone, not in its value: what goes out names the version.
     """
 
     keys: tuple[str, ...]
     before: Ran
     after: Ran
+    declared: bool
+    believed: bool
+    by_version: bool = False
+
+
+class Unused(Struct, frozen=True):
+    """A declared key that made no difference.
+
+    Args:
+        key: the key.
+        tried: how many other values it had.
+        touched: whether the system asked about it at all.
+    """
+
+    key: str
+    tried: int
+    touched: bool
 
 
 class ActionDependencies(Struct, frozen=True):
@@ -73,25 +96,29 @@ class ActionDependencies(Struct, frozen=True):
         declared: D(a), what the application declares.
         believed: D*(a), what the scenario says that it depends on, and verdicts of `check` rest on.
         found: each key that matters, in order of the scenario, with evidence.
-        undeclared: those that are not declared.
-        unused: declared keys that made no difference.
+        idle: declared keys that made no difference in the values that were tried.
     """
 
     action: str
     declared: tuple[str, ...]
     believed: tuple[str, ...]
     found: tuple[Dependency, ...]
+    idle: tuple[Unused, ...] = ()
 
     @property
     def undeclared(self) -> tuple[Dependency, ...]:
         """Real, and not declared: no fence can see them."""
-        return tuple(one for one in self.found if one.keys[0] not in self.declared)
+        return tuple(one for one in self.found if not one.declared)
+
+    @property
+    def unknown(self) -> tuple[str, ...]:
+        """Real, and not in what the scenario says that the action depends on: no check can see them."""
+        return tuple(one.keys[0] for one in self.found if not one.believed)
 
     @property
     def unused(self) -> tuple[str, ...]:
         """Declared, and of no consequence in the values that were tried."""
-        found = {one.keys[0] for one in self.found}
-        return tuple(key for key in self.declared if key not in found)
+        return tuple(one.key for one in self.idle)
 
 
 class Dependencies(Struct, frozen=True):
@@ -101,11 +128,14 @@ class Dependencies(Struct, frozen=True):
         system: its name.
         actions: one for each action.
         keys: how many keys were changed.
-        values: how many other values of each were tried.
+        values: how many other values of each were tried at most.
         together: of how many keys at most other values were tried at once.
-        episodes: how many were run.
+        episodes: how many were run, besides those that checked that it is deterministic.
         ran_out: whether there were more to be run than allowed.
         never: actions that went out in no run.
+        untried: keys of which no other value could be tried, each with why: the system crashes on the made-up ones.
+        outside: what it asks past its ports, as far as that is heard, which was not changed.
+        chance: what of it may decide otherwise the next time.
     """
 
     system: str
@@ -116,176 +146,218 @@ class Dependencies(Struct, frozen=True):
     episodes: int
     ran_out: bool = False
     never: tuple[str, ...] = ()
+    untried: dict[str, str] = {}
+    outside: str = ""
+    chance: str = ""
 
     @property
     def exit_status(self) -> int:
-        """1 where a real dependency is not declared, 3 where the search was not through or an action never went out, else 0."""
+        """1 where a real dependency is not declared, 3 where there may be more than was found or an action never went out, else 0."""
         if any(action.undeclared for action in self.actions):
             return 1
-        return 3 if self.ran_out or self.never else 0
+        return 3 if self.ran_out or self.never or self.untried or self.chance else 0
 
 
 def dependencies(
-    system: SystemLike, scenario: Scenario | None = None, *, values: int = VALUES, together: int = TOGETHER, episodes: int = EPISODES
+    system: SystemLike,
+    scenario: Scenario | None = None,
+    *,
+    values: int = VALUES,
+    together: int = TOGETHER,
+    episodes: int = EPISODES,
+    removed: bool = False,
+    fresh_process: bool = True,
 ) -> Dependencies:
     """Finds on which keys what `system` sends really depends.
 
     Args:
         system: an adapter class.
         scenario: the world, for a system that takes a generated one.
-        values: other values of each key to be tried, those of the scenario first.
+        values: other values of each key to be tried: those of the scenario, and made-up ones where it gives no second one, or numbers.
         together: of how many keys other values are tried at once, 1 to 3.
         episodes: most episodes.
+        removed: whether to try as well what comes of it when a key has been removed.
+        fresh_process: whether a run in a process of its own must be alike too.
 
     Raises:
-        BadInput, CouldNotRun: as `Runner`, or an argument cannot be, or the system never acts.
+        BadInput, CouldNotRun: as `Runner` and `preflight`, or an argument cannot be, or another value cannot be there from the beginning.
         Nondeterministic: two runs alike do not send the same.
     """
     for name, number, most in (("values", values, 100), ("together", together, MOST_TOGETHER), ("episodes", episodes, None)):
         if type(number) is not int or number < 1 or (most is not None and number > most):
             raise BadInput(f"{name} must be a whole number from 1{'' if most is None else f' to {most}'}, not {number!r}")
     with Runner(system, scenario) as runner:
-        return _Search(runner, values, together, episodes).result()
-
-
-class _RanOut(Exception):
-    """There are more episodes to be run than allowed."""
+        preflight(runner, fresh_process=fresh_process)
+        worlds = Worlds(runner, values, removed, episodes)
+        for key in worlds.keys[:1] if removed and runner.own_store else ():
+            worlds.run(((key, REMOVED),))  # which some stores cannot: said at once
+        return _Search(worlds, values, together).result()
 
 
 class _Search:
-    def __init__(self, runner: Runner, values: int, together: int, episodes: int) -> None:
-        self.runner, self.values, self.together, self.most = runner, values, together, episodes
-        self.keys = runner.scenario.keys
-        self.known: dict[World, History] = {}
-        self.ran = 0
-        self._refuse_chance()
-
-    def _refuse_chance(self) -> None:
-        first = self.history(())
-        refuse_inaction(self.runner, first)
-        del self.known[()]
-        again = self.history(())
-        at = first_difference(first, again)
-        if at is not None:
-            raise Nondeterministic(f"{self.runner.name} is not deterministic: two runs alike differ: {difference(first, again, at)}")
-        if _all_sent(first) != _all_sent(again):
-            raise Nondeterministic(
-                f"{self.runner.name} is not deterministic: two runs alike send other arguments, such as a time or an id that is new each time: "
-                "hold them fixed in the adapter"
-            )
-
-    def history(self, world: World) -> History:
-        """The episode in that world, run once."""
-        found = self.known.get(world)
-        if found is None:
-            if self.ran >= self.most:
-                raise _RanOut
-            self.ran += 1
-            found = self.known[world] = self._run(world)
-        return found
-
-    def _run(self, world: World) -> History:
-        """One episode: a store of the system's own is filled by itself, so there the values are committed before the first point."""
-        if not world:
-            return self.runner.run()
-        if not self.runner.own_store:
-            return self.runner.run(prepared=Prepared(_with(self.runner.scenario, world)))
-        changes: list[Update | Deliver] = [Update(key) for key, number in world for _ in range(number)]
-        changes += [Deliver(key) for key, _ in world if "deliver" in self.runner.kinds]
-        return self.runner.run((), tuple(Event(0, what) for what in changes))
+    def __init__(self, worlds: Worlds, values: int, together: int) -> None:
+        self.worlds, self.values, self.together = worlds, values, together
+        self.runner = worlds.runner
+        self.actions = {action.name: action for action in self.runner.scenario.actions}
+        self.found: dict[str, dict[str, Dependency]] = {name: {} for name in self.actions}
+        self.tried: dict[str, set[int]] = {key: set() for key in worlds.keys}
+        self.crashed: dict[str, str] = {}
 
     def result(self) -> Dependencies:
         """What was found up to the bounds."""
-        found: dict[str, dict[str, Dependency]] = {action.name: {} for action in self.runner.scenario.actions}
         ran_out = False
+        self._refuse_other(())
         try:
             for beside in range(self.together):
                 for key, base, other in self._pairs(beside):
-                    if all(key in of for of in found.values()):
-                        continue
-                    for action, of in found.items():
-                        if key not in of and self._sent(action, base) != self._sent(action, other):
-                            of[key] = self._dependency(action, key, base, other)
-        except _RanOut:
+                    self._compare(key, base, other)
+        except RanOut:
             ran_out = True
-        actions = tuple(self._of(name, of) for name, of in found.items())
-        never = tuple(name for name in found if not any(self._sent(name, world) for world in self.known))
-        return Dependencies(self.runner.name, actions, len(self.keys), self.values, self.together, self.ran, ran_out, never)
+        return Dependencies(
+            self.runner.name,
+            tuple(self._of(action) for action in self.actions.values()),
+            len(self.worlds.keys),
+            self.values,
+            self.together,
+            self.worlds.ran,
+            ran_out,
+            tuple(name for name in self.actions if not any(_acts(one, name) for one in self.worlds.outcomes.values())),
+            self._untried(),
+            self.runner.outside,
+            "" if self.runner.chance_is_harmless else self.runner.chance,
+        )
 
     def _pairs(self, beside: int) -> Iterator[tuple[str, World, World]]:
         """Two worlds that differ in one key alone, with so many others changed in both."""
-        for key in self.keys:
-            for others in combinations([other for other in self.keys if other != key], beside):
-                for chosen in product(range(1, self.values + 1), repeat=beside):
+        for key in self.worlds.keys:
+            for others in combinations([other for other in self.worlds.keys if other != key], beside):
+                for chosen in product(*(self.worlds.others(other) for other in others)):
                     base = dict(zip(others, chosen, strict=True))
-                    for value in range(1, self.values + 1):
-                        yield key, self._world(base), self._world({**base, key: value})
+                    for number in (*self.worlds.others(key), AGAIN):
+                        if number == AGAIN and "update" in self.runner.missing:
+                            continue
+                        yield key, self._world(base), self._world({**base, key: number})
 
     def _world(self, changed: Mapping[str, int]) -> World:
-        return tuple((key, changed[key]) for key in self.keys if key in changed)
+        return tuple((key, changed[key]) for key in self.worlds.keys if key in changed)
 
-    def _sent(self, action: str, world: World) -> tuple[Any, ...]:
-        return _sent_by(self.history(world), action)
+    def _compare(self, key: str, base: World, other: World) -> None:
+        """Adds what the two worlds say of the actions that are still open."""
+        still = [action for action in self.actions.values() if self._open(action, key)]
+        if not still or not self._runs(base) or not self._runs(other):
+            return
+        number = dict(other)[key]
+        if number != AGAIN:
+            self.tried[key].add(number)
+        before, after = self.worlds.outcome(base), self.worlds.outcome(other)
+        for action in still:
+            if not differs(action.name, before.acts, after.acts):
+                continue
+            one = self._dependency(action, key, base, other)
+            if key not in self.found[action.name] or not one.declared:
+                self._refuse_other(base)
+                self._refuse_other(other)
+                self.found[action.name][key] = one
 
-    def _dependency(self, action: str, key: str, base: World, other: World) -> Dependency:
-        return Dependency((key, *(name for name, _ in base)), self._told(action, base), self._told(action, other))
+    def _open(self, action: Action, key: str) -> bool:
+        """Whether another pair may tell more: what depends on the arguments may be declared in one pair and not in the next."""
+        one = self.found[action.name].get(key)
+        return one is None or (one.declared and action.declares_by_arguments)
+
+    def _runs(self, world: World) -> bool:
+        """Whether this world says anything: a crash over a value that we made up does not."""
+        outcome, made_up = self.worlds.outcome(world), self.worlds.made_up(world)
+        if not made_up or outcome.ended.how != "crashed":
+            return True
+        for key in made_up:
+            self.crashed.setdefault(key, outcome.ended.detail)
+        return False
+
+    def _refuse_other(self, world: World) -> None:
+        """Runs it again, and once more where it comes to something else, to know why.
+
+        Raises:
+            CouldNotRun: an episode in between has left something behind.
+            Nondeterministic: it comes to something else each time.
+        """
+        again = self.worlds.run(world)
+        other = first_unlike(self.worlds.outcome(world).acts, again.acts)
+        if not other:
+            return
+        if first_unlike(again.acts, self.worlds.run(world).acts):
+            raise Nondeterministic(
+                f"{self.runner.name} is not deterministic: of two runs alike, {other}: hold times, ids that are new each time and what a model "
+                "decides fixed in the adapter"
+            )
+        raise CouldNotRun(
+            f"{self.runner.name} leaks state from one episode into the next: of two runs alike, with others between them, {other}: build all "
+            "state in setup(), none at class or module level"
+        )
+
+    def _untried(self) -> dict[str, str]:
+        """The keys whose every other value is one that we made up and that the system crashes on, each with the crash."""
+        return {key: why for key, why in self.crashed.items() if not self.tried[key]}
+
+    # -- what is said ------------------------------------------------------------------------------------------------
+
+    def _dependency(self, action: Action, key: str, base: World, other: World) -> Dependency:
+        runs = self.worlds.outcome(base), self.worlds.outcome(other)
+        one, two = (_acts(run, action.name) for run in runs)
+        told = [*_not_in(one, two), *_not_in(two, one)] or [*one, *two]
+        return Dependency(
+            (key, *(name for name, _ in base)),
+            self._told(action.name, base),
+            self._told(action.name, other),
+            all(key in self._declared(action, act) for act in told),
+            all(key in _believed(action, act) for act in told),
+            dict(other)[key] == AGAIN,
+        )
+
+    def _declared(self, action: Action, act: Act) -> tuple[str, ...]:
+        if not action.declares_by_arguments:
+            return self.runner.scenario.declared(action)
+        return act.declared if act.declared is not None else act.depends_on or ()
 
     def _told(self, action: str, world: World) -> Ran:
-        history = self.history(world)
-        looked: dict[str, Any] = {}
-        for entry in history.entries:
-            if isinstance(entry, Read | Memory) and entry.version is not None:
-                looked.setdefault(entry.key, history.records[entry.version].value)
-        sent = _sent_by(history, action)
-        ended = history.ended
-        how = "" if sent and ended.how == "returned" else f"{ended.how}: {ended.detail}" if ended.detail else ended.how
-        values = {key: self.runner.scenario.value_of(key, number + 1) for key, number in world}
-        return Ran(values, looked, sent, how)
+        outcome = self.worlds.outcome(world)
+        sent, ended = tuple(act.args for act in _acts(outcome, action)), outcome.ended
+        return Ran(
+            {key: self.worlds.value(key, number) for key, number in world},
+            outcome.looked,
+            sent,
+            "" if sent and ended.how == "returned" else f"{ended.how}: {ended.detail}" if ended.detail else ended.how,
+            tuple(key for key, number in world if number == REMOVED),
+            tuple(self.worlds.made_up(world)),
+            tuple(act.action for act in outcome.acts),
+        )
 
-    def _of(self, name: str, found: dict[str, Dependency]) -> ActionDependencies:
-        declared: dict[str, None] = {}
-        believed: dict[str, None] = {}
-        scenario = self.runner.scenario
-        action = scenario.action(name)
-        assert action is not None
-        if not action.by_arguments:
-            believed.update(dict.fromkeys(action.depends_on))
-        if not action.declares_by_arguments:
-            declared.update(dict.fromkeys(scenario.declared(action)))
-        for history in self.known.values():
-            for act in _acts(history, name):
-                believed.update(dict.fromkeys(act.depends_on or ()))
-                declared.update(dict.fromkeys(act.declared if act.declared is not None else act.depends_on or ()))
-        ordered = tuple(found[key] for key in self.keys if key in found)
-        return ActionDependencies(name, tuple(declared), tuple(believed), ordered)
-
-
-def _with(scenario: Scenario, world: World) -> Scenario:
-    """The scenario in which these keys have another value from the beginning: that one first, then the others as they come."""
-    values = dict(scenario.values)
-    for key, number in world:
-        known = [scenario.value_of(key, at) for at in range(1, max(number + 1, len(values.get(key, ()))) + 1)]
-        values[key] = (known[number], *_unlike(known[number], known[:number] + known[number + 1 :]))
-    return replace(scenario, values=values)
+    def _of(self, action: Action) -> ActionDependencies:
+        outcomes = self.worlds.outcomes.values()
+        acts = [act for outcome in outcomes for act in _acts(outcome, action.name)]
+        declared = dict.fromkeys(() if action.declares_by_arguments else self.runner.scenario.declared(action))
+        believed = dict.fromkeys(() if action.by_arguments else action.depends_on)
+        for act in acts if action.by_arguments else ():
+            declared.update(dict.fromkeys(self._declared(action, act)))
+            believed.update(dict.fromkeys(_believed(action, act)))
+        found, untried = self.found[action.name], self._untried()
+        touched = frozenset[str]().union(*(outcome.touched for outcome in outcomes))
+        idle = tuple(
+            Unused(key, len(self.tried.get(key, ())), key in touched) for key in declared if key not in found and key not in untried
+        )
+        return ActionDependencies(
+            action.name, tuple(declared), tuple(believed), tuple(found[key] for key in self.worlds.keys if key in found), idle
+        )
 
 
-def _unlike(first: Any, others: list[Any]) -> Iterator[Any]:
-    """The other values, but where one is that of the version before."""
-    before = first
-    for value in others:
-        if not (type(value) is type(before) and value == before):
-            yield value
-            before = value
+def _believed(action: Action, act: Act) -> tuple[str, ...]:
+    return action.depends_on if not action.by_arguments else act.depends_on or ()
 
 
-def _acts(history: History, action: str) -> Iterator[Act]:
-    return (entry for entry in history.entries if type(entry) is Act and entry.effect and entry.action == action)
+def _acts(outcome: Outcome, action: str) -> list[Act]:
+    return [act for act in outcome.acts if act.action == action]
 
 
-def _sent_by(history: History, action: str) -> tuple[Any, ...]:
-    """What went out by one action."""
-    return tuple(act.args for act in _acts(history, action))
-
-
-def _all_sent(history: History) -> list[tuple[str, Any]]:
-    return [(entry.action, entry.args) for entry in history.entries if type(entry) is Act]
+def _not_in(acts: list[Act], others: list[Act]) -> list[Act]:
+    """The acts whose arguments are not among those of the others."""
+    mine = unlike([act.args for act in acts], [act.args for act in others])
+    return [act for act in acts if any(act.args is args for args in mine)]

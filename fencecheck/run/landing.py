@@ -387,6 +387,7 @@ class Landing:
             else:
                 self._truths[key] = self.world.commit(key, value).id
                 self._name(key, own_id, self._truths[key])
+        yield from store.begin(self)
         self._seeding = False
 
     def own_id(self, id: str) -> Any:

@@ -113,6 +113,11 @@ class Runner:
         self._hooks_open = callable(getattr(self._probe, "open", None)) or callable(getattr(self._probe, "shutdown", None))
 
     @property
+    def begun_empty(self) -> frozenset[str]:
+        """The keys that the system's own store did not hold when an episode began, so that it was given their first version."""
+        return frozenset(self._prepared.begun_empty)
+
+    @property
     def extent(self) -> Extent:
         """How far the episode without events goes."""
         if self._extent is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import TYPE_CHECKING, Any
 
-from fencecheck.errors import CouldNotRun
+from fencecheck.errors import BadInput, CouldNotRun
 from fencecheck.history import Landed
 from fencecheck.interleaving import Update
 from fencecheck.run.recognise import equal
@@ -34,6 +34,19 @@ def change(landing: Landing, what: Update, entry: Landed) -> Generator[Any, Any,
     landing._name(key, head, entry.version)
     landing._truths[key] = entry.version
     return True
+
+
+def begin(landing: Landing) -> Generator[Any, Any, None]:
+    """Brings a store that holds the first versions to where the prepared world begins, and what is remembered of it too.
+
+    Raises:
+        BadInput: nothing can be removed from it.
+    """
+    for what in landing.world.prepared.before:
+        entry = Landed(0, what)
+        done = yield from landing._update(what, entry) if isinstance(what, Update) else landing._deliver(what, entry)
+        if not done and isinstance(what, Update):
+            raise BadInput(f"{landing._name_of()} cannot remove {what.key}: define remove(key), or do without removed values")
 
 
 def leaked(landing: Landing, key: str, own_id: Any) -> CouldNotRun:

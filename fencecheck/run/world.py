@@ -6,7 +6,7 @@ from copy import deepcopy
 from operator import is_
 from typing import Any
 
-from fencecheck.interleaving import CorruptHow
+from fencecheck.interleaving import CorruptHow, Deliver, Update
 from fencecheck.model import Action, Record, Scenario, lineage_of
 
 ANYONE = ""
@@ -55,12 +55,17 @@ def handed_out(record: Record) -> Record:
 
 
 class Prepared:
-    """What all episodes of one scenario share. An episode copies only the small maps that it changes."""
+    """What all episodes of one scenario share. An episode copies only the small maps that it changes.
 
-    __slots__ = ("actions", "begun_empty", "heads", "keys", "owner_of", "records", "scenario")
+    Args:
+        scenario: the world.
+        before: what changes in a system's own store before the run begins.
+    """
 
-    def __init__(self, scenario: Scenario) -> None:
-        self.scenario = scenario
+    __slots__ = ("actions", "before", "begun_empty", "heads", "keys", "owner_of", "records", "scenario")
+
+    def __init__(self, scenario: Scenario, before: tuple[Update | Deliver, ...] = ()) -> None:
+        self.scenario, self.before = scenario, before
         self.owner_of: dict[str, str] = {key: owner for owner, keys in scenario.owners.items() for key in keys}
         self.keys = frozenset(self.owner_of)
         self.begun_empty: set[str] = set()  # keys that a system's own store did not hold when an episode began

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from fencecheck.measure import dependencies
@@ -18,6 +20,14 @@ def page(tmp_path, monkeypatch: pytest.MonkeyPatch) -> Page:  # type: ignore[no-
 
 def test_the_command_prints_what_is_shown(page: Page) -> None:
     page.check("dependencies refunds.py:Refunds", 1)
+
+
+def test_the_model_is_asked_once_for_each_distinct_input(page: Page, tmp_path: Path) -> None:
+    page.check("dependencies triage.py:Triage", 1)
+    asked = (tmp_path / "asked.txt").read_text().splitlines()
+    assert sorted(asked) == ["a typo, free", "a typo, gold", "it is down, free", "it is down, gold"]
+    page.check("dependencies triage.py:Triage", 1)
+    assert (tmp_path / "asked.txt").read_text().splitlines() == asked, "nothing is asked again"
 
 
 def test_a_value_that_reaches_the_branch_shows_what_the_limit_is_for(page: Page) -> None:

@@ -22,7 +22,7 @@ from typing import Any
 HERE = Path(__file__).parent / "rivals"
 sys.path.insert(0, str(HERE))
 
-from measure import LIMIT, PROOF_LIMIT, options  # noqa: E402
+from contest import LIMIT, PROOF_LIMIT, options  # noqa: E402
 
 OURS = ("fencecheck", "hypothesis")
 OTHERS = ("detangle", "simloop", "simloom", "frontrun")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import detangle
-from measure import LIMIT, PROOF_LIMIT, Found, Mode, Proven, tell
+from contest import LIMIT, PROOF_LIMIT, Found, Mode, Proven, tell
 from workload import RACES, SAFE
 
 DELAYS = 3

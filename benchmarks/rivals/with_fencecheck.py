@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from measure import Found, Mode, Proven, per_second, tell
+from contest import Found, Mode, Proven, per_second, tell
 
 from fencecheck import Action, AgentSystem, Scenario
 from fencecheck.faults import PreconditionFailed

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import frontrun
-from measure import LIMIT, Found, Mode, Proven, tell
+from contest import LIMIT, Found, Mode, Proven, tell
 from workload import Race
 
 

@@ -10,9 +10,9 @@ import io
 from collections.abc import Coroutine
 from typing import Any
 
+from contest import LIMIT, Found, Mode, tell
 from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
-from measure import LIMIT, Found, Mode, tell
 from workload import Race
 
 

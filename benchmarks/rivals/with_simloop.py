@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from measure import LIMIT, Found, Mode, tell
+from contest import LIMIT, Found, Mode, tell
 from simloop import explore
 from workload import RACES, SAFE
 

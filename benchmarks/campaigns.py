@@ -1,4 +1,4 @@
-"""A campaign against a bare loop of the same episodes, and with two workers against one: `python benchmarks/measure.py [EPISODES]`.
+"""A campaign against a bare loop of the same episodes, and with two workers against one: `python benchmarks/campaigns.py [EPISODES]`.
 
 All in one run, alternating, and reported as ratios: the loop draws, runs and judges, and keeps nothing; the campaign stores each episode as a row.
 """

@@ -9,7 +9,7 @@ from fencecheck.systems.planner import TIMEOUT_S
 
 
 class BatchedAllKeys(Central):
-    """Asks each owner for all its keys, and compares those that the action declares: nobody has to say beforehand what an act depends on.
+    """Asks each owner for all its keys, and compares those that the action declares: what is asked does not depend on the act.
 
     It pays for what the act does not need: more is asked (the paper's Table 1), and an owner that does not answer halts acts that do not depend
     on it. A batch is modelled as one question after another, so that an update can land inside it, as it can where an owner does not read its

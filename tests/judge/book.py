@@ -266,3 +266,18 @@ class Book:
         if any(self.current(key) != version for key, version in (expect or {}).items()):
             return "precondition-failed"
         return "done"
+
+
+def planned(book: Book, *keys: str) -> str:
+    """Read the keys, all of the scenario if none is given, and derive a plan from what was served."""
+    return book.derive(*[book.read(key) for key in keys or book.scenario.keys])
+
+
+def replanned(book: Book, times: int = 1) -> str:
+    """Plan, if there is no plan yet; then as often as said: see a change and plan again."""
+    plan = "p1" if "p1" in book.records else planned(book)
+    for _ in range(times):
+        book.update("a")
+        book.head("a")
+        plan = planned(book)
+    return plan

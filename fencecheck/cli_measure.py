@@ -139,7 +139,6 @@ def width(systems: tuple[str, ...], widths: tuple[int, ...] | None, **options: A
 @click.command()
 @click.argument("systems", metavar="SYSTEM...", nargs=-1, required=True)
 @click.option("--families", metavar="FAMILY,...", help="Kinds of task of the generated worlds (booking,delivery,deployment).")
-@click.option("--worlds", type=int, default=10, show_default=True, metavar="N", help="Worlds of each family, with values of their own.")
 @click.option("--changing", metavar="KEY,...", help="The keys of which one changes (the first that the act depends on).")
 @episodes(30, "system")
 @common

@@ -5,13 +5,17 @@ All of it are values: a campaign is stored with its results, and a worker is tol
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from fencecheck.judge import Level
-from fencecheck.measure.distribution import Distribution
+from fencecheck.measure.distribution import Distribution, stream
 from fencecheck.model import Scenario
+
+_SEEDS = 2**31
+"""From how many seeds the values of a drawn world come."""
 
 
 class Place(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -37,6 +41,15 @@ class Place(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
             seed=self.seed,
         )
 
+    def other(self, seed: int, number: int) -> Place:
+        """The same kind of world, with values that are drawn.
+
+        Args:
+            seed: that of the campaign.
+            number: which of them; the same one for all systems.
+        """
+        return replace(self, seed=int(stream(seed, f"world {self.family}", number).random() * _SEEDS))
+
 
 class Cell(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Episodes that are counted together.
@@ -46,7 +59,8 @@ class Cell(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
         labels: column to value, as a table shows the cell.
         system: how a worker loads the system.
         distribution: how each episode is drawn.
-        places: the worlds, taken in turn; none for a system that brings its own.
+        place: the kind of generated world; None for a system that brings its own scenario.
+        values: whose the values of that world are: of `all` episodes, or drawn for `each`.
         share: among how many cells with these labels the episodes are shared out.
     """
 
@@ -54,12 +68,17 @@ class Cell(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     labels: dict[str, Any]
     system: str
     distribution: Distribution
-    places: tuple[Place, ...] = ()
+    place: Place | None = None
+    values: Literal["all", "each"] = "all"
     share: int = 1
 
     def episodes(self, asked: int) -> int:
         """How many it has, where so many are asked for with its labels."""
         return -(-asked // self.share)
+
+    def place_of(self, seed: int, number: int) -> Place | None:
+        """Where an episode of a campaign of that seed takes place; None in the system's own scenario."""
+        return self.place if self.place is None or self.values == "all" else self.place.other(seed, number)
 
 
 class Plan(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

@@ -31,8 +31,6 @@ from fencecheck.run.simulate import Runner, SystemLike
 
 GRID = tuple(number / 10 for number in range(11))
 FAMILIES = ("booking", "delivery", "deployment")
-SEEDS = 10
-"""Worlds of each family, as in the paper's Table 2."""
 DEPTHS = (1, 2, 4, 8)
 SHARED = 8
 """Keys that the acts of the paper's Table 1 share."""
@@ -116,7 +114,7 @@ def omission(
     for p in grid:
         drawn = Distribution(changed, changes, where, float(p), optional)
         cells.append(
-            Cell(f"{name} p={repr(float(p)).removesuffix('.0')}", {"system": name, "p": float(p)}, loads, drawn, () if own else (place,))
+            Cell(f"{name} p={repr(float(p)).removesuffix('.0')}", {"system": name, "p": float(p)}, loads, drawn, None if own else place)
         )
         forms.append(closed_form(p, changed, changes, optional) if where == "after-planning" and _has_form(scenario) else None)
     about = [] if forms[0] is None else [f"closed form {_form_said(changed, changes, optional)}: of a system that keeps halt or current"]
@@ -152,7 +150,6 @@ def compare(
     systems: Sequence[SystemLike | str],
     *,
     families: Sequence[str] = FAMILIES,
-    worlds: int = SEEDS,
     changing: Sequence[str] = (),
     where: Where = "after-planning",
     options: Options = Options(episodes=30),  # noqa: B008 (a value)
@@ -161,8 +158,7 @@ def compare(
 
     Args:
         systems: names as for `fencecheck check`, or adapter classes.
-        families: those of the generated worlds, each with as many episodes.
-        worlds: worlds of each family, with values of their own.
+        families: those of the generated worlds, each with as many episodes; each episode has values of its own.
         changing: the keys that can change (the first one that the act depends on, which is the requirement of a generated world).
         where: where the change lands.
         options: how many episodes, and how they are carried out.
@@ -171,28 +167,23 @@ def compare(
         BadInput, CouldNotRun: as `Runner`, or an argument cannot be.
     """
     taken = _Taken(systems, options)
-    if type(worlds) is not int or worlds < 1:
-        raise BadInput(f"there is at least one world of each family, not {worlds!r}")
-    places = tuple(Place(family=family, seed=seed) for seed in range(worlds) for family in families)
-    if not places:
+    if not families:
         raise BadInput(f"name at least one family: {', '.join(FAMILIES)}")
     _refuse_twice(families)
+    places = [Place(family=family) for family in families]
+    for place in places:
+        place.world()  # refuses a family that there is not
     cells = []
     for system in systems:
         own, scenario, name, loads = taken.scenario(system, places[0])
-        for place in () if own else places[: len(families)]:
-            place.world()  # refuses a family that there is not
         if changing and not own and len(families) > 1:
             raise BadInput("changing names keys of one family: name that family alone too")
-        changed = named(changing, scenario, "changing") if changing else _true(scenario)[:1]
-        labels = {"system": name}
-        if own or len(families) == 1:
-            cells.append(Cell(name, labels, loads, Distribution(changed, 1, where), () if own else places))
+        if own:
+            cells.append(Cell(name, {"system": name}, loads, Distribution(_changed(changing, scenario), 1, where)))
             continue
-        for family in families:
-            there = tuple(place for place in places if place.family == family)
-            first = _true(there[0].world())[:1]
-            cells.append(Cell(f"{name} {family}", labels, loads, Distribution(first, 1, where), there, share=len(families)))
+        for place in places:
+            drawn = Distribution(_changed(changing, place.world()), 1, where)
+            cells.append(Cell(f"{name} {place.family}", {"system": name}, loads, drawn, place, "each", share=len(places)))
     return taken.measured("compare", cells, [], "")
 
 
@@ -223,7 +214,7 @@ def depth(
             own, scenario, name, loads = taken.scenario(system, place)
             _refuse_own(own, name, "its depth")
             labels = {"system": name, "depth": generations}
-            cells.append(Cell(f"{name} depth={generations}", labels, loads, Distribution(_true(scenario), 1, where), (place,)))
+            cells.append(Cell(f"{name} depth={generations}", labels, loads, Distribution(_true(scenario), 1, where), place))
     return taken.measured("depth", cells, [], "depth")
 
 
@@ -257,8 +248,8 @@ def width(
             own, scenario, name, loads = taken.scenario(system, place)
             _refuse_own(own, name, "how many keys its act depends on")
             labels = {"system": name, "width": declared}
-            cells.append(Cell(f"{name} width={declared}", labels, loads, Distribution(scenario.keys, 1, where), (place,)))
-    return taken.measured("width", cells, [f"an act depends on so many of {keys} shared keys"], "width")
+            cells.append(Cell(f"{name} width={declared}", labels, loads, Distribution(scenario.keys, 1, where), place))
+    return taken.measured("width", cells, [], "width")
 
 
 class _Taken:
@@ -331,6 +322,11 @@ class _Taken:
                 expected=forms,
                 seconds=time.monotonic() - begun,
             )
+
+
+def _changed(changing: Sequence[str], scenario: Scenario) -> tuple[str, ...]:
+    """The keys that were named, else the first on which an act depends: the requirement of a generated world."""
+    return named(changing, scenario, "changing") if changing else _true(scenario)[:1]
 
 
 def _true(scenario: Scenario) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from fencecheck.measure.cells import Plan, Row
+from fencecheck.measure.cells import Cell, Place, Plan, Row
 from fencecheck.measure.distribution import Distribution
 from fencecheck.measure.statistics import CONFIDENCE, Counted, Rate, rate_of
 from fencecheck.measure.store import Store
@@ -47,6 +47,7 @@ class CellResult(Struct, frozen=True):
         not_run: episodes that the harness could not run, which are in no count; `why`, of one of them.
         unsafe: the first unsafe episode, or None.
         changes: keys that change in an episode.
+        different: how many of the episodes differ from one another in what was drawn.
         expected: the closed form of the rate of unsafe acts, where there is one.
     """
 
@@ -58,6 +59,7 @@ class CellResult(Struct, frozen=True):
     why: str = ""
     unsafe: Row | None = None
     changes: int = 0
+    different: int = 0
     expected: float | None = None
 
     @property
@@ -81,6 +83,7 @@ class Result(Struct, frozen=True):
         name: what was measured.
         about: clauses on how to read it, in order.
         drawn: how the episodes were drawn, in words, each way once.
+        worlds: in what worlds they took place, in words.
         seed, level: as in `Plan`.
         confidence: of each interval.
         cells: in the order of the plan.
@@ -91,6 +94,7 @@ class Result(Struct, frozen=True):
     name: str
     about: tuple[str, ...]
     drawn: tuple[str, ...]
+    worlds: tuple[str, ...]
     seed: int
     level: str
     cells: tuple[CellResult, ...]
@@ -141,9 +145,8 @@ def result_of(
     for number, cell in enumerate(plan.cells):
         together.setdefault(repr(cell.labels), []).append(number)
     cells = tuple(_cell(store, episodes, numbers, forms[numbers[0]]) for numbers in together.values())
-    return Result(
-        plan.name, tuple(about), _drawn(plan, "p" if axis == "p" else ""), plan.seed, plan.level, cells, confidence, axis, seconds
-    )
+    drawn = _drawn(plan, "p" if axis == "p" else "")
+    return Result(plan.name, tuple(about), drawn, _worlds(plan), plan.seed, plan.level, cells, confidence, axis, seconds)
 
 
 def _drawn(plan: Plan, drop: str) -> tuple[str, ...]:
@@ -156,12 +159,41 @@ def _drawn(plan: Plan, drop: str) -> tuple[str, ...]:
     return tuple(drawn.said(drop, " or ".join(map(", ".join, changing))) for drawn, changing in alike.items())
 
 
+def _worlds(plan: Plan) -> tuple[str, ...]:
+    """Where the episodes take place: the generated worlds, in one clause, and who brings a scenario of its own."""
+    places = [cell.place for cell in plan.cells if cell.place is not None]
+    lines = []
+    if places:
+        said = {field: _either([str(getattr(place, field)) for place in places]) for field in Place.__struct_fields__}
+        drawn = any(cell.values == "each" for cell in plan.cells)
+        values = "other values in each episode, the same ones for each system" if drawn else f"values of seed {said['seed']}"
+        lines.append(
+            f"{said['family']}; the act depends on {said['declared']} of {said['keys']} keys, owners {said['owners']}, depth {said['depth']}; "
+            f"{values}"
+        )
+    own = dict.fromkeys(str(cell.labels["system"]) for cell in plan.cells if cell.place is None)
+    return (*lines, *(f"the scenario of {name}" for name in own))
+
+
+def _either(values: list[str]) -> str:
+    *others, last = dict.fromkeys(values)
+    return f"{', '.join(others)} or {last}" if others else last
+
+
+def _different(store: Store, cell: Cell, number: int, count: int) -> int:
+    """How many of a cell's episodes differ in what was drawn. Each is another one where each has values of its own."""
+    if cell.values == "each":
+        return store.sums(number, count, {"run": _RUN})["run"]
+    return store.different(number, count, _DRAWN, _RUN)
+
+
 _WHAT = {
     **{name: f"({condition}) AND {_RUN}" for name, condition in COUNTED.items()},
     **SUMMED,
     "run": _RUN,
     "not_run": f"NOT ({_RUN})",
 }
+_DRAWN = "dropped || events"
 
 
 def _cell(store: Store, episodes: int, numbers: list[int], form: float | None) -> CellResult:
@@ -182,5 +214,6 @@ def _cell(store: Store, episodes: int, numbers: list[int], form: float | None) -
         lost.detail if lost is not None else "",
         unsafe,
         cells[0].distribution.changes,
+        sum(_different(store, cell, number, count) for cell, (number, count) in zip(cells, counts, strict=True)),
         form,
     )

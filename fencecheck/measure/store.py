@@ -111,6 +111,11 @@ class Store:
         found = self._db.execute(f"SELECT {picked} FROM episodes WHERE cell = ? AND number < ?", (cell, count)).fetchone()
         return {name: int(value) for name, value in zip(what, found, strict=True)}
 
+    def different(self, cell: int, count: int, what: str, condition: str) -> int:
+        """How many values an SQL expression has in those of the first `count` episodes of a cell for which a condition holds."""
+        asked = f"SELECT count(DISTINCT {what}) FROM episodes WHERE cell = ? AND number < ? AND {condition}"
+        return int(self._db.execute(asked, (cell, count)).fetchone()[0])
+
     def first(self, cell: int, count: int, condition: str) -> Row | None:
         """The first of the first `count` episodes of a cell for which an SQL condition holds."""
         found = self._db.execute(

@@ -20,7 +20,7 @@ from fencecheck.errors import BadInput, CouldNotRun
 from fencecheck.history import Head, History, Read
 from fencecheck.interleaving import Event
 from fencecheck.judge import FINDINGS, Judgement, Level, judge
-from fencecheck.measure.cells import NOT_RUN, Cell, Row
+from fencecheck.measure.cells import NOT_RUN, Cell, Place, Row
 from fencecheck.measure.distribution import Dropped, stream
 from fencecheck.measure.planning import Planning, planning_of
 from fencecheck.run.elsewhere import Elsewhere
@@ -31,6 +31,8 @@ from fencecheck.search.preflight import refuse_inaction
 _EMPTY_TRIES = 3
 """How often a system that decides by chance may fail to act without events before it is called one that never acts."""
 
+_MOST_WORLDS = 8
+"""Worlds of one kind whose planning is kept in mind: an episode that has a world of its own comes back to it only where it is tried again."""
 
 UNSAFE = frozenset(code for code, meaning in FINDINGS.items() if meaning.kind == "safety") - {"unbounded-replan"}
 """The findings that are of an act which went out."""
@@ -91,7 +93,7 @@ def _episode(work: Work, stage: _Stage, number: int) -> Row:
 
 
 def _run(work: Work, stage: _Stage, number: int) -> Row:
-    distribution, world = work.cell.distribution, stage.world(number)
+    distribution, world = work.cell.distribution, stage.world(work.cell.place_of(work.seed, number))
     dropped, events = distribution.draw(stream(work.seed, work.cell.key, number), world.planning)
     history = world.run(dropped, events)
     return row_of(work.cell_number, number, history, judge(history), work.level, _text(dropped), _text(events))
@@ -147,30 +149,29 @@ class _Stage:
     """A loaded system, and the worlds that it was run in."""
 
     def __init__(self, system: SystemLike, cell: Cell) -> None:
-        self._cell = cell
-        self._runner = Runner(system, cell.places[0].world() if cell.places else None)
+        self._first = cell.place
+        self._runner = Runner(system, None if cell.place is None else cell.place.world())
         self._runner.__enter__()
-        self._worlds: dict[int, _World] = {}
+        self._worlds: dict[Place | None, _World] = {}
 
-    def world(self, number: int) -> _World:
-        """The world of the episode of that number."""
-        at = number % len(self._cell.places) if self._cell.places else 0
-        if at not in self._worlds:
-            self._worlds[at] = self._made(at)
-        return self._worlds[at]
+    def world(self, place: Place | None) -> _World:
+        """The system in that world."""
+        if place not in self._worlds:
+            while len(self._worlds) >= _MOST_WORLDS:
+                del self._worlds[next(iter(self._worlds))]
+            self._worlds[place] = self._made(place)
+        return self._worlds[place]
 
-    def _made(self, at: int) -> _World:
-        runner = self._runner
-        if at == 0:
-            run: Callable[..., History] = runner.run
-        else:
-            run = Elsewhere(runner, self._cell.places[at].world()).run
+    def _made(self, place: Place | None) -> _World:
+        elsewhere = None if place is None or place == self._first else Elsewhere(self._runner, place.world())
+        run = self._runner.run if elsewhere is None else elsewhere.run
+        empty = run() if elsewhere is None else elsewhere.empty
         for _ in range(_EMPTY_TRIES):
-            empty = run((), ())
             if empty.effects:
                 return _World(run, empty)
+            empty = run()
         try:
-            refuse_inaction(runner, empty)
+            refuse_inaction(self._runner, empty)
         except CouldNotRun as error:
             raise NeverActs(str(error)) from error
         raise AssertionError("an episode without effects is refused")
@@ -181,14 +182,14 @@ class _Stage:
 
 _OPEN = threading.local()
 _MOST_OPEN = 4
-"""Worlds whose systems a thread keeps open: the last ones."""
+"""Systems, each in one kind of world, that a thread keeps open: the last ones."""
 _LEFT: dict[int, _Stage] = {}
 """All that are open in this process, whatever thread opened them."""
 
 
 def _stage(system: SystemLike | str, cell: Cell) -> _Stage:
     stages: dict[Any, _Stage] = _OPEN.__dict__.setdefault("stages", {})
-    name = (system, cell.places)
+    name = (system, cell.place)
     stage = stages.pop(name, None)
     if stage is None:
         while len(stages) >= _MOST_OPEN:

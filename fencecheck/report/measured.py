@@ -134,6 +134,8 @@ def _rendered(table: Table, width: int) -> Iterator[Text]:
 
 def _notes(result: Result) -> Iterator[str]:
     yield from (f"drawn: {drawn}" for drawn in result.drawn)
+    yield f"in worlds of: {'; '.join(result.worlds)}"
+    yield from _alike(result)
     yield from result.about
     never = columns_of(result)[1]
     if never:
@@ -149,6 +151,18 @@ def _notes(result: Result) -> Iterator[str]:
             yield f"{cell.key}: {count_of(cell.not_run, 'episode')} could not be run, and in no count: {cell.why}"
 
 
+def _alike(result: Result) -> Iterator[str]:
+    """Says how few things were drawn, where many episodes are alike."""
+    few = [cell.different for cell in result.cells if cell.different < cell.episodes]
+    if few:
+        least, most = min(few), max(few)
+        number = f"{least:,}" if least == most else f"{least:,} to {most:,}"
+        yield (
+            f"different in what was drawn: {number} of the episodes of {'each row' if len(few) == len(result.cells) else 'a row'}; where a "
+            "system decides nothing by chance, those that are alike come out alike"
+        )
+
+
 def as_object(result: Result) -> dict[str, Any]:
     """What `--json` writes."""
     return {
@@ -157,6 +171,8 @@ def as_object(result: Result) -> dict[str, Any]:
         "seed": result.seed,
         "level": result.level,
         "confidence": result.confidence,
+        "drawn": list(result.drawn),
+        "worlds": list(result.worlds),
         "about": list(result.about),
         "seconds": round(result.seconds, 3),
         "cells": [_cell_object(cell, result.confidence) for cell in result.cells],
@@ -170,6 +186,7 @@ def _cell_object(cell: CellResult, confidence: float) -> dict[str, Any]:
         "distributions": list(cell.distributions),
         "episodes": cell.episodes,
         "not_run": cell.not_run,
+        "different": cell.different,
         "expected_unsafe": cell.expected,
         "rates": {name: _rate_object(cell.rate(name), confidence) for name in COUNTED},
         "means": {name: cell.mean(name) if cell.episodes else None for name in SUMMED},
@@ -187,9 +204,15 @@ def as_csv(result: Result) -> str:
     labels = list(result.cells[0].labels)
     names = [f"{name}{part}" for name in COUNTED for part in ("", "_low", "_high")]
     table = csv.writer(out, lineterminator="\n")
-    table.writerow([*labels, "episodes", "not_run", "expected_unsafe", *names, *SUMMED])
+    table.writerow([*labels, "episodes", "not_run", "different", "expected_unsafe", *names, *SUMMED])
     for cell in result.cells:
-        values: list[Any] = [*cell.labels.values(), cell.episodes, cell.not_run, "" if cell.expected is None else cell.expected]
+        values: list[Any] = [
+            *cell.labels.values(),
+            cell.episodes,
+            cell.not_run,
+            cell.different,
+            "" if cell.expected is None else cell.expected,
+        ]
         for name in COUNTED:
             rate = cell.rate(name)
             values += [rate.count, *(f"{bound:.6g}" for bound in rate.interval(result.confidence))]

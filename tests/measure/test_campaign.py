@@ -59,6 +59,15 @@ def test_threads_come_to_the_same(tmp_path: Path, whole: list[Row]) -> None:
     assert rows(tmp_path / "threads") == whole
 
 
+def test_nor_where_each_episode_has_values_of_its_own(tmp_path: Path) -> None:
+    found = []
+    for number, workers in enumerate((1, 2)):
+        compare(["auditing"], options=Options(episodes=12, workers=workers, store=tmp_path / str(number)))
+        found.append(rows(tmp_path / str(number)))
+    assert found[0] == found[1]
+    assert len(found[0]) == 12
+
+
 def test_a_longer_campaign_goes_on_from_a_shorter_one(tmp_path: Path, whole: list[Row]) -> None:
     told: list[tuple[int, int]] = []
     measured(tmp_path / "it", episodes=50)

@@ -6,6 +6,8 @@ import pytest
 
 from fencecheck.errors import BadInput
 from fencecheck.measure import Options, Result, compare, depth, omission, width
+from fencecheck.measure.cells import Cell, Place
+from fencecheck.measure.distribution import Distribution
 from fencecheck.measure.experiments import closed_form
 from tests.measure.slow_systems import Crashes, OwnWorld, Undeclared
 
@@ -24,7 +26,7 @@ def table() -> Result:
 
 
 class TestCompare:
-    """Table 2 of the paper: one requirement changes between planning and act, 3 families of 10 worlds."""
+    """Table 2 of the paper: one requirement changes between planning and act, in 10 worlds of each of 3 families."""
 
     def test_who_reads_the_latest_record_only_acts_stale_each_time(self, table: Result) -> None:
         assert count(table, "fresh-read", "completed") == (0, 30)
@@ -46,6 +48,20 @@ class TestCompare:
         assert table.drawn == ("trip/7/requirement or order/42/requirement or release/9/requirement changes once, right after planning",)
         assert [cell.episodes for cell in compare(["planfence"], options=Options(episodes=31)).cells] == [33]
 
+    def test_each_episode_has_a_world_of_its_own_and_each_system_has_the_same_ones(self, table: Result) -> None:
+        assert [cell.different for cell in table.cells] == [30] * 3
+        central, planfence = (
+            Cell(system, {}, system, Distribution(changes=0), Place(family="booking"), "each") for system in ("central", "planfence")
+        )
+        worlds = [central.place_of(1, number) for number in range(200)]
+        assert len(set(worlds)) == 200
+        assert worlds == [planfence.place_of(1, number) for number in range(200)]
+        assert not set(worlds) & {central.place_of(2, number) for number in range(200)}
+
+    def test_episodes_that_are_alike_are_told(self) -> None:
+        assert compare([OwnWorld], options=Options(episodes=20)).cells[0].different == 1
+        assert depth(["planfence"], depths=[2], options=Options(episodes=40)).cells[0].different == 2, "one for each key"
+
     def test_a_team_s_own_system_beside_them(self) -> None:
         result = compare([OwnWorld, "planfence"], options=Options(episodes=6))
         assert count(result, "OwnWorld", "stale") == (6, 6)
@@ -66,7 +82,7 @@ class TestCompare:
             ({"systems": ["planfence", "planfence"]}, "planfence is asked for twice: once is enough"),
             ({"systems": ["planfence"], "families": ["orders"]}, "there is no family 'orders': use delivery, booking, deployment"),
             ({"systems": ["planfence"], "families": []}, "name at least one family: booking, delivery, deployment"),
-            ({"systems": ["planfence"], "worlds": 0}, "there is at least one world of each family, not 0"),
+            ({"systems": [OwnWorld], "families": ["orders"]}, "there is no family 'orders': use delivery, booking, deployment"),
             ({"systems": ["planfence"], "changing": ["a"]}, "changing names keys of one family: name that family alone too"),
             (
                 {"systems": ["planfence"], "changing": ["order/42/windw"], "families": ["delivery"]},

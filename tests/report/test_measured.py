@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from fencecheck.measure import Options, compare
+from fencecheck.measure import Options, compare, depth
 from fencecheck.measure.statistics import Counted, rate_of
 from fencecheck.report.measured import as_csv, as_object, bounds, measured_lines, percent
+from tests.measure.slow_systems import OwnWorld
 
 
 @pytest.mark.parametrize(
@@ -37,6 +38,16 @@ def test_what_never_happened_is_one_sentence_with_its_bound() -> None:
     assert "in no episode of any: halted, changed; halted, could not verify" in lines
     assert "(at most 9.5% each)" in lines
     assert "planfence 30/30 0/30 30/30" in lines, "stale acts have their column though there are none"
+
+
+def test_the_worlds_and_how_many_episodes_are_alike_are_told() -> None:
+    lines = " ".join(" ".join(line.plain for line in measured_lines(depth(["planfence"], options=Options(episodes=9)), 200)).split())
+    assert "in worlds of: delivery; the act depends on 2 of 4 keys, owners 2, depth 1, 2, 4 or 8; values of seed 0" in lines
+    assert "different in what was drawn: 2 of the episodes of each row" in lines
+    result = compare([OwnWorld, "planfence"], options=Options(episodes=6))
+    lines = " ".join(" ".join(line.plain for line in measured_lines(result, 200)).split())
+    assert "depth 2; other values in each episode, the same ones for each system; the scenario of OwnWorld" in lines
+    assert "different in what was drawn: 1 of the episodes of a row" in lines
 
 
 def test_json_and_csv_have_every_count_with_its_bounds() -> None:

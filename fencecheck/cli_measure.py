@@ -81,15 +81,15 @@ def measure() -> None:
 @measure.command()
 @click.argument("system")
 @click.option("--p", "grid", type=_Numbers(float), metavar="P,...", help="Probabilities with which a declaration is dropped (0,0.1,...,1).")
-@click.option("--true", type=int, default=4, show_default=True, metavar="N", help="Keys that the act really depends on.")
-@click.option("--always", default="1", metavar="N|KEY,...", help="How many of them are always declared, or which (1).")
+@click.option("--true", type=int, metavar="N", help="Keys that the act of a generated world really depends on (4).")
+@click.option("--always", metavar="N|KEY,...", help="How many of them are always declared, or which (1; none in an own scenario).")
 @click.option("--keys", type=int, metavar="N", help="Keys of the generated world (as many as the act depends on).")
 @click.option("--changing", metavar="KEY,...", help="The keys that can change (those that the act depends on).")
 @click.option("--changes", type=int, default=1, show_default=True, metavar="N", help="How many keys change in an episode.")
-@click.option("--depth", type=int, default=2, show_default=True, metavar="D", help="Generations between a plan and what it rests on.")
+@click.option("--depth", type=int, metavar="D", help="Generations between a plan and what it rests on, in a generated world (2).")
 @episodes(1_000, "probability")
 @common
-def omission(system: str, grid: tuple[float, ...] | None, always: str, changing: str | None, **options: Any) -> None:
+def omission(system: str, grid: tuple[float, ...] | None, always: str | None, changing: str | None, **options: Any) -> None:
     """Drop declarations with probability p: how often do unsafe acts go out?
 
     By default the published scenario: four true dependencies, one always declared, one of the four changed in each episode.
@@ -97,15 +97,9 @@ def omission(system: str, grid: tuple[float, ...] | None, always: str, changing:
     from fencecheck.measure import omission as measured
     from fencecheck.measure.experiments import GRID
 
-    if options["keys"] is None and options["true"] is not None:
-        options["keys"] = options["true"]
-    _measured(
-        lambda how, rest: measured(
-            _loaded(system), grid=GRID if grid is None else grid, always=int(always) if always.isdigit() else _keys(always), changing=_keys(changing),
-            options=how, **rest,
-        ),
-        options,
-    )  # fmt: skip
+    kept = int(always) if always is not None and always.isdigit() else None if always is None else _keys(always)
+    chosen = GRID if grid is None else grid
+    _measured(lambda how, rest: measured(_loaded(system), grid=chosen, always=kept, changing=_keys(changing), options=how, **rest), options)
 
 
 @measure.command()
@@ -148,10 +142,9 @@ def compare(systems: tuple[str, ...], families: str | None, changing: str | None
     SYSTEM is named as for `fencecheck check`. Exit status: 0 measured, 2 could not run or bad input, 3 inconclusive.
     """
     from fencecheck.measure import compare as measured
-    from fencecheck.measure.experiments import FAMILIES
 
     named = [_loaded(system) for system in systems]
-    chosen = FAMILIES if families is None else _keys(families)
+    chosen = None if families is None else _keys(families)
     _measured(lambda how, rest: measured(named, families=chosen, changing=_keys(changing), options=how, **rest), options)
 
 

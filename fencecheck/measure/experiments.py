@@ -30,6 +30,8 @@ from fencecheck.run.loading import load, reference
 from fencecheck.run.simulate import Runner, SystemLike
 
 GRID = tuple(number / 10 for number in range(11))
+TRUE = 4
+"""True dependencies of the published scenario of forgotten declarations."""
 FAMILIES = ("booking", "delivery", "deployment")
 DEPTHS = (1, 2, 4, 8)
 SHARED = 8
@@ -75,13 +77,13 @@ def omission(
     system: SystemLike | str,
     *,
     grid: Sequence[float] = GRID,
-    true: int = 4,
-    always: int | Sequence[str] = 1,
+    true: int | None = None,
+    always: int | Sequence[str] | None = None,
     keys: int | None = None,
     changing: Sequence[str] = (),
     changes: int = 1,
     where: Where = "after-planning",
-    depth: int = 2,
+    depth: int | None = None,
     options: Options = Options(),  # noqa: B008 (a value)
 ) -> Result:
     """How often unsafe acts go out when each optional declaration is forgotten with probability p (the paper's Appendix C).
@@ -92,22 +94,27 @@ def omission(
     Args:
         system: a name as for `fencecheck check`, or an adapter class.
         grid: the probabilities p.
-        true: how many keys the act depends on, of a generated world.
-        always: how many of them are always declared, the first ones; or which.
+        true: how many keys the act depends on, of a generated world (4).
+        always: how many of them are always declared, the first ones; or which (1; none in a system's own scenario).
         keys: keys of the generated world (as many as it depends on).
         changing: the keys that can change (those that the act depends on).
         changes: how many of them change in an episode.
         where: where the changes land.
-        depth: generations between plan and facts, of a generated world.
+        depth: generations between plan and facts, of a generated world (2).
         options: how many episodes, and how they are carried out.
 
     Raises:
         BadInput, CouldNotRun: as `Runner`, or an argument cannot be.
     """
     taken = _Taken([system], options)
-    place = Place(keys=true if keys is None else keys, declared=true, depth=depth, owners=min(2, true if keys is None else keys))
+    declared = TRUE if true is None else true
+    of = declared if keys is None else keys
+    place = Place(keys=of, declared=declared, depth=2 if depth is None else depth, owners=min(2, of))
     own, scenario, name, loads = taken.scenario(system, place)
-    optional = _optional(scenario, always)
+    for what, given in (("how many keys its act depends on", true), ("how many keys there are", keys), ("its depth", depth)):
+        if given is not None:
+            _refuse_own(own, name, what)
+    optional = _optional(scenario, (0 if own else 1) if always is None else always)
     changed = named(changing, scenario, "changing") if changing else _true(scenario)
     _refuse_grid(grid, "p", 0, 1)
     cells, forms = [], []
@@ -149,7 +156,7 @@ def _form_said(changing: Sequence[str], changes: int, optional: Dropped) -> str:
 def compare(
     systems: Sequence[SystemLike | str],
     *,
-    families: Sequence[str] = FAMILIES,
+    families: Sequence[str] | None = None,
     changing: Sequence[str] = (),
     where: Where = "after-planning",
     options: Options = Options(episodes=30),  # noqa: B008 (a value)
@@ -158,7 +165,7 @@ def compare(
 
     Args:
         systems: names as for `fencecheck check`, or adapter classes.
-        families: those of the generated worlds, each with as many episodes; each episode has values of its own.
+        families: those of the generated worlds (`FAMILIES`), each with as many episodes; each episode has values of its own.
         changing: the keys that can change (the first one that the act depends on, which is the requirement of a generated world).
         where: where the change lands.
         options: how many episodes, and how they are carried out.
@@ -167,16 +174,16 @@ def compare(
         BadInput, CouldNotRun: as `Runner`, or an argument cannot be.
     """
     taken = _Taken(systems, options)
-    if not families:
+    if families is not None and not families:
         raise BadInput(f"name at least one family: {', '.join(FAMILIES)}")
-    _refuse_twice(families)
-    places = [Place(family=family) for family in families]
+    _refuse_twice(families or ())
+    places = [Place(family=family) for family in families or FAMILIES]
     for place in places:
         place.world()  # refuses a family that there is not
     cells = []
     for system in systems:
         own, scenario, name, loads = taken.scenario(system, places[0])
-        if changing and not own and len(families) > 1:
+        if changing and not own and len(places) > 1:
             raise BadInput("changing names keys of one family: name that family alone too")
         if own:
             cells.append(Cell(name, {"system": name}, loads, Distribution(_changed(changing, scenario), 1, where)))
@@ -184,6 +191,8 @@ def compare(
         for place in places:
             drawn = Distribution(_changed(changing, place.world()), 1, where)
             cells.append(Cell(f"{name} {place.family}", {"system": name}, loads, drawn, place, "each", share=len(places)))
+    if families is not None and all(cell.place is None for cell in cells):
+        raise BadInput("families are of generated worlds, and each system here brings its own scenario: leave them out")
     return taken.measured("compare", cells, [], "")
 
 
@@ -368,4 +377,4 @@ def _refuse_grid(grid: Sequence[float], what: str, least: float, most: float) ->
 
 def _refuse_own(own: bool, name: str, what: str) -> None:
     if own:
-        raise BadInput(f"{name} brings its own scenario: {what} cannot be chosen for it")
+        raise BadInput(f"{name} brings its own scenario: {what} cannot be chosen for it, only for one that takes a generated world")

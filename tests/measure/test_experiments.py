@@ -82,6 +82,10 @@ class TestCompare:
             ({"systems": ["planfence", "planfence"]}, "planfence is asked for twice: once is enough"),
             ({"systems": ["planfence"], "families": ["orders"]}, "there is no family 'orders': use delivery, booking, deployment"),
             ({"systems": ["planfence"], "families": []}, "name at least one family: booking, delivery, deployment"),
+            (
+                {"systems": [OwnWorld], "families": ["delivery"]},
+                "families are of generated worlds, and each system here brings its own scenario: leave them out",
+            ),
             ({"systems": [OwnWorld], "families": ["orders"]}, "there is no family 'orders': use delivery, booking, deployment"),
             ({"systems": ["planfence"], "changing": ["a"]}, "changing names keys of one family: name that family alone too"),
             (
@@ -143,6 +147,19 @@ class TestOmission:
         kept = ["order/42/window", "order/42/contact", "order/42/payment"]
         (cell,) = omission("planfence", grid=[1], always=kept, options=Options(episodes=200)).cells
         assert cell.expected == 0.25
+
+    @pytest.mark.parametrize(
+        ("arguments", "what"),
+        [({"true": 4}, "how many keys its act depends on"), ({"keys": 4}, "how many keys there are"), ({"depth": 2}, "its depth")],
+    )
+    def test_a_system_of_its_own_world_has_its_own_size(self, arguments: dict[str, int], what: str) -> None:
+        with pytest.raises(BadInput, match=f"OwnWorld brings its own scenario: {what} cannot be chosen for it"):
+            omission(OwnWorld, **arguments)  # type: ignore[arg-type]
+
+    def test_all_declarations_of_a_system_of_its_own_world_can_be_forgotten(self) -> None:
+        (drawn,) = omission(OwnWorld, grid=[0.5], options=Options(episodes=1)).drawn
+        declared = ", ".join(key for action in OwnWorld.scenario.actions for key in OwnWorld.scenario.declared(action))
+        assert f"each of the declarations of {declared} is dropped" in drawn
 
     def test_a_system_of_its_own_world(self) -> None:
         (cell,) = omission(OwnWorld, grid=[0.5], always=0, options=Options(episodes=20)).cells

@@ -8,6 +8,8 @@ killed, and a slow system's every episode is stored as soon as it is over.
 from __future__ import annotations
 
 import multiprocessing
+import os
+import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
@@ -197,7 +199,16 @@ def _processes(workers: int) -> Iterator[ProcessPoolExecutor]:
 
 
 def _prepared() -> None:
-    """In a worker process: Ctrl-C is for the one who handed out the work."""
+    """In a worker process: Ctrl-C is for the one who handed out the work, and without that one there is no more to do."""
     import signal
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_the_campaign, daemon=True).start()
+
+
+def _end_with_the_campaign() -> None:
+    """Ends this process when the one that started it is gone: a worker would wait for its next piece of work for ever."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import textwrap
 import time
 from concurrent.futures import Executor, ThreadPoolExecutor
 from pathlib import Path
@@ -116,6 +117,20 @@ def test_a_killed_campaign_goes_on_without_losing_or_repeating_an_episode(tmp_pa
     subprocess.run([sys.executable, script, tmp_path / "whole"], check=True, cwd=Path(__file__).parents[2])
     assert rows(path) == rows(tmp_path / "whole")
     assert len(rows(path)) == 60
+
+
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM])
+def test_no_worker_process_outlives_a_killed_campaign(tmp_path: Path, end: signal.Signals) -> None:
+    path, script = tmp_path / "killed", tmp_path / "measure.py"
+    workers = KILLED.replace("episodes=60", "episodes=100_000, workers=2")
+    script.write_text(f"if __name__ == '__main__':\n{textwrap.indent(workers, '    ')}", encoding="utf-8")
+    process = subprocess.Popen([sys.executable, script, path], stdout=subprocess.PIPE, cwd=Path(__file__).parents[2])
+    while not path.exists() or path.stat().st_size < 24_576:  # some episodes, beside empty tables
+        time.sleep(0.05)
+        assert process.poll() is None
+    process.send_signal(end)
+    process.communicate(timeout=60)  # that is, until each process that could write to the pipe has ended
+    assert process.returncode == -end
 
 
 def dies(monkeypatch: pytest.MonkeyPatch, folder: Path, deaths: int) -> str:

@@ -23,6 +23,8 @@ _AXES = {
     "depth": "generations between a plan and its facts",
     "width": "keys that an act depends on",
 }
+_BESIDE = 0.06
+"""How far curves stand beside one another, so that equal rates do not hide each other: in steps of the axis, which doubles with each for a depth."""
 _RATES = {"omission": "unsafe", "depth": "stale", "width": "recovered"}
 
 
@@ -50,7 +52,8 @@ def write_plot(result: Result, path: Path) -> None:
         _curves(axes, result)
     else:
         _bars(axes, result)
-    axes.set_ylim(0, 103)
+    axes.set_ylim(-3, 103)  # a mark at an end is a whole mark
+    figure.legend(loc="outside right upper")  # inside it would hide intervals
     axes.grid(visible=True, axis="y", alpha=0.3)
     each = "/".join(f"{number:,}" for number in dict.fromkeys(cell.episodes for cell in result.cells))
     axes.set_title(
@@ -73,19 +76,31 @@ def _curves(axes: Any, result: Result) -> None:
     by_system: dict[str, list[CellResult]] = {}
     for cell in result.cells:
         by_system.setdefault(str(cell.labels["system"]), []).append(cell)
+    doubling = result.axis == "depth"
     for number, (system, cells) in enumerate(by_system.items()):
         x = [cell.labels[result.axis] for cell in cells]
-        _points(axes, x, cells, name, result.confidence, number, system, "-")
+        beside = (number - (len(by_system) - 1) / 2) * _BESIDE
+        at = [place * 2**beside if doubling else place + beside for place in x]
+        _points(axes, at, cells, name, result.confidence, number, system, "-")
         if cells[0].expected is not None:
             axes.plot(x, [100 * (cell.expected or 0) for cell in cells], color="#666666", linestyle="--", linewidth=1, label="closed form")
     axes.set_xlabel(_AXES.get(result.axis, result.axis))
     axes.set_ylabel(f"episodes with {HEADS[name]} (%)" if name != "recovered" else "episodes recovered by replanning (%)")
+    if doubling:
+        axes.set_xscale("log", base=2)
     if result.axis != "p":
-        axes.set_xticks(sorted({cell.labels[result.axis] for cell in result.cells}))
-    axes.legend()
+        ticks = sorted({cell.labels[result.axis] for cell in result.cells})
+        axes.set_xticks(ticks, [str(tick) for tick in ticks])
+        axes.minorticks_off()
+
+
+def look(number: int) -> tuple[str, str]:
+    """Colour and mark of a system; the first seven differ in both, and the first 49 in one of them."""
+    return _COLOURS[number % len(_COLOURS)], _MARKS[(number + number // len(_COLOURS)) % len(_MARKS)]
 
 
 def _points(axes: Any, x: list[Any], cells: list[CellResult], name: str, confidence: float, number: int, label: str, line: str) -> None:
+    colour, mark = look(number)
     rates = [cell.rate(name) for cell in cells]
     y = [100 * rate.value for rate in rates]
     ends = [rate.interval(confidence) for rate in rates]
@@ -93,7 +108,7 @@ def _points(axes: Any, x: list[Any], cells: list[CellResult], name: str, confide
     above = [100 * high - at for at, (_, high) in zip(y, ends, strict=True)]
     axes.errorbar(
         x, y, yerr=[[max(0, by) for by in below], [max(0, by) for by in above]], label=label, capsize=3, linewidth=1, linestyle=line,
-        color=_COLOURS[number % len(_COLOURS)], marker=_MARKS[number % len(_MARKS)], markersize=5,
+        color=colour, marker=mark, markersize=5,
     )  # fmt: skip
 
 
@@ -107,7 +122,6 @@ def _bars(axes: Any, result: Result) -> None:
             _points(axes, [where], [cell], name, result.confidence, number, str(cell.labels["system"]) if not at else "", "none")
     axes.set_xticks(range(len(names)), [textwrap.fill(HEADS[name], 11) for name in names], fontsize=7)
     axes.set_ylabel("episodes (%)")
-    axes.legend()
 
 
 def _undated(path: Path) -> dict[str, Any]:

@@ -8,8 +8,17 @@ from xml.etree import ElementTree
 import pytest
 
 from fencecheck.errors import BadInput
-from fencecheck.measure import Options, compare, omission
-from fencecheck.report.plots import write_plot
+from fencecheck.measure import Options, compare, depth, omission
+from fencecheck.report.plots import look, write_plot
+from tests.measure.slow_systems import OwnWorld
+
+
+class SetupFails(OwnWorld):
+    """Its database is never up."""
+
+    def setup(self, kit):  # type: ignore[no-untyped-def]
+        raise ConnectionError("the database is not up")
+
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -53,6 +62,23 @@ def test_what_is_compared_stands_side_by_side(tmp_path: Path) -> None:
     assert "fresh-read" in said
     assert "planfence" in said
     assert "recovered by" in said
+
+
+def test_no_system_looks_like_another() -> None:
+    assert len({look(number) for number in range(49)}) == 49
+
+
+def test_a_depth_has_its_own_tick_and_a_system_its_name_also_where_it_is_the_only_one(tmp_path: Path) -> None:
+    write_plot(depth(["planfence"], depths=[1, 2, 64], options=Options(episodes=3)), tmp_path / "it.svg")
+    said = texts(tmp_path / "it.svg").split()
+    assert {"1", "2", "64", "planfence"} <= set(said)
+
+
+def test_what_could_not_be_run_leaves_a_gap(tmp_path: Path) -> None:
+    result = omission(SetupFails, grid=[0, 1], options=Options(episodes=2, tries=1))
+    assert result.not_run == 4
+    write_plot(result, tmp_path / "it.svg")
+    assert "SetupFails" in texts(tmp_path / "it.svg")
 
 
 def test_no_file_is_left_where_it_cannot_be_written(tmp_path: Path) -> None:

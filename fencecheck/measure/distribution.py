@@ -121,8 +121,10 @@ def named(keys: Sequence[str], scenario: Scenario, option: str) -> tuple[str, ..
     """Keys that a person named.
 
     Raises:
-        BadInput: nobody owns one of them.
+        BadInput: nobody owns one of them, or they are no list.
     """
+    if isinstance(keys, str):
+        raise BadInput(f"{option}: give the keys in a list, such as [{keys!r}]")
     for key in keys:
         if key not in scenario.keys:
             like = alike(key, scenario.keys)

@@ -17,7 +17,7 @@ from typing import Any
 from msgspec import Struct
 
 from fencecheck.errors import BadInput
-from fencecheck.judge import Level
+from fencecheck.judge import LEVELS, Level
 from fencecheck.measure.campaign import run
 from fencecheck.measure.cells import Cell, Place, Plan
 from fencecheck.measure.distribution import Distribution, Dropped, Where, named
@@ -70,6 +70,10 @@ class Options(Struct, frozen=True, kw_only=True):
                 raise BadInput(f"{field} must be a whole number from {least} on, not {number!r}")
         if type(self.seed) is not int:
             raise BadInput(f"seed must be a whole number, not {self.seed!r}")
+        if self.level not in LEVELS:
+            raise BadInput(f"there is no level {self.level!r}: use {', '.join(LEVELS)}")
+        if self.executor is not None and not callable(getattr(self.executor, "submit", None)):
+            raise BadInput(f"executor must be a concurrent.futures.Executor, or None, not {self.executor!r}")
         refuse_confidence(self.confidence)
 
 
@@ -107,9 +111,7 @@ def omission(
         BadInput, CouldNotRun: as `Runner`, or an argument cannot be.
     """
     taken = _Taken([system], options)
-    declared = TRUE if true is None else true
-    of = declared if keys is None else keys
-    place = Place(keys=of, declared=declared, depth=2 if depth is None else depth, owners=min(2, of))
+    place = _omitting(true, keys, depth)
     own, scenario, name, loads = taken.scenario(system, place)
     for what, given in (("how many keys its act depends on", true), ("how many keys there are", keys), ("its depth", depth)):
         if given is not None:
@@ -126,6 +128,20 @@ def omission(
         forms.append(closed_form(p, changed, changes, optional) if where == "after-planning" and _has_form(scenario) else None)
     about = [] if forms[0] is None else [f"closed form {_form_said(changed, changes, optional)}: of a system that keeps halt or current"]
     return taken.measured("omission", cells, about, "p", forms)
+
+
+def _omitting(true: int | None, keys: int | None, depth: int | None) -> Place:
+    """The generated world of the published scenario, or one of another size."""
+    from fencecheck.worlds import MAX_KEYS
+
+    for what, given in (("true", true), ("keys", keys)):
+        if given is not None and (type(given) is not int or not 1 <= given <= MAX_KEYS):
+            raise BadInput(f"{what} must be a whole number from 1 to {MAX_KEYS}, not {given!r}")
+    declared = TRUE if true is None else true
+    of = declared if keys is None else keys
+    if declared > of:
+        raise BadInput(f"the act cannot depend on {declared} of {of} keys: true is at most as large as keys")
+    return Place(keys=of, declared=declared, depth=2 if depth is None else depth, owners=min(2, of))
 
 
 def closed_form(p: float, changing: Sequence[str], changes: int, optional: Dropped) -> float:
@@ -368,8 +384,8 @@ def _refuse_twice(asked: Sequence[Any]) -> None:
 
 
 def _refuse_grid(grid: Sequence[float], what: str, least: float, most: float) -> None:
-    if not grid:
-        raise BadInput(f"name at least one value for {what}")
+    if not isinstance(grid, Sequence) or isinstance(grid, str) or not grid:
+        raise BadInput(f"name at least one value for {what}, in a list")
     for value in grid:
         if not isinstance(value, int | float) or not least <= value <= most:
             raise BadInput(f"{what} lies between {least} and {most}, and is not {value!r}")

@@ -281,6 +281,8 @@ def test_an_executor_is_left_running() -> None:
         ({"workers": 0}, "workers must be a whole number from 1 on, not 0"),
         ({"tries": 1.5}, r"tries must be a whole number from 1 on, not 1\.5"),
         ({"seed": "x"}, "seed must be a whole number, not 'x'"),
+        ({"level": "x"}, "there is no level 'x': use at-validation, at-one-instant, at-act"),
+        ({"executor": 3}, r"executor must be a concurrent\.futures\.Executor, or None, not 3"),
         ({"confidence": 95}, r"a confidence lies between 0 and 1, such as 0\.95, not 95"),
     ],
 )

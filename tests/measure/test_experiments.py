@@ -168,7 +168,7 @@ class TestOmission:
     @pytest.mark.parametrize(
         ("arguments", "said"),
         [
-            ({"grid": []}, "name at least one value for p"),
+            ({"grid": []}, "name at least one value for p, in a list"),
             ({"grid": [0.5, 1.5]}, r"p lies between 0 and 1, and is not 1\.5"),
             ({"grid": [0.5, 0.5]}, "planfence p=0.5 is asked for twice: once is enough"),
             ({"always": 5}, "from 0 to 4 dependencies can always be declared, not 5"),
@@ -177,7 +177,13 @@ class TestOmission:
                 "always: no owner holds the key 'order/42/requirment': did you mean order/42/requirement",
             ),
             ({"changes": 5}, "from 0 to 4 keys can change in an episode, not 5"),
-            ({"true": 5, "keys": 4}, "declared must be a whole number from 1 to 4, not 5"),
+            ({"true": 5, "keys": 4}, "the act cannot depend on 5 of 4 keys: true is at most as large as keys"),
+            ({"keys": 3}, "the act cannot depend on 4 of 3 keys: true is at most as large as keys"),
+            ({"true": 17}, "true must be a whole number from 1 to 16, not 17"),
+            ({"keys": 0}, "keys must be a whole number from 1 to 16, not 0"),
+            ({"grid": 0.5}, "name at least one value for p, in a list"),
+            ({"always": "order/42/window"}, r"always: give the keys in a list, such as \['order/42/window'\]"),
+            ({"changing": "order/42/window"}, r"changing: give the keys in a list, such as \['order/42/window'\]"),
         ],
     )
     def test_what_cannot_be_measured(self, arguments: dict[str, object], said: str) -> None:

@@ -84,7 +84,7 @@ def measure() -> None:
 @click.option("--true", type=int, metavar="N", help="Keys that the act of a generated world really depends on (4).")
 @click.option("--always", metavar="N|KEY,...", help="How many of them are always declared, or which (1; none in an own scenario).")
 @click.option("--keys", type=int, metavar="N", help="Keys of the generated world (as many as the act depends on).")
-@click.option("--changing", metavar="KEY,...", help="The keys that can change (those that the act depends on).")
+@click.option("--changing", metavar="KEY,...", help="The keys that can change (those on which an action depends).")
 @click.option("--changes", type=int, default=1, show_default=True, metavar="N", help="How many keys change in an episode.")
 @click.option("--depth", type=int, metavar="D", help="Generations between a plan and what it rests on, in a generated world (2).")
 @episodes(1_000, "probability")

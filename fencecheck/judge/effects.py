@@ -147,11 +147,17 @@ def judge_effect(history: History, line: Timeline, at: int, effect: Act, action:
         message = f"{action.name} went out though the record {id} of its lineage could not be verified."
         found.append(Finding("unverified-act", at, None, (max(bad), at), message))
     found += [_mismatch(action.name, at, key, evidence) for key in true_keys if evidence.contradictory(key)]
-    instant = window.mark if window.mark is not None else at
-    if declared != true_keys and any(
-        key not in declared and evidence.present(key) and not evidence.admits(key, line.truth(key, instant)) for key in true_keys
-    ):
-        into.omitted += 1
+    if declared != true_keys:
+        _count_hidden(
+            line, window.mark if window.mark is not None else at, [key for key in true_keys if key not in declared], evidence, into
+        )
+
+
+def _count_hidden(line: Timeline, instant: int, hidden: list[str], evidence: Evidence, into: Judgement) -> None:
+    """Counts an effect by its true keys that are not declared: of none of them the fence can be blamed."""
+    shown = [key for key in hidden if evidence.present(key)]
+    into.omitted += any(not evidence.admits(key, line.truth(key, instant)) for key in shown)
+    into.unshown += len(shown) < len(hidden) and not evidence.complete
 
 
 def _declared(history: History, effect: Act, action: Action, true_keys: tuple[str, ...]) -> tuple[str, ...]:

@@ -39,6 +39,7 @@ class Judgement(Struct):
         misreported: keys judged current only since an owner misreported its head.
         value_current: keys current by value though not by version.
         omitted: effects that rest on a changed key which is not declared.
+        unshown: effects of which nothing shows which version of some true, undeclared key they were made from.
         unmarked: effects before which no `validated()` was seen.
         overtaken: those of them whose plan was derived after one.
         recovered: whether it completed after a replan.
@@ -54,6 +55,7 @@ class Judgement(Struct):
     misreported: int = 0
     value_current: int = 0
     omitted: int = 0
+    unshown: int = 0
     unmarked: int = 0
     overtaken: int = 0
     recovered: bool = False

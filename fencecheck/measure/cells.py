@@ -115,7 +115,8 @@ class Row(Struct, frozen=True, array_like=True, gc=False):
         needless_halt: whether it halted though nothing had changed or failed.
         questions: how often an owner was asked.
         fired: how many events fired.
-        findings: the codes of all findings at the level, in order, with a space between.
+        findings: the codes of all findings at the level, in order, with a space between; `no-evidence` also where it is of a key that is not
+            declared.
         dropped, events: what was drawn, as JSON.
         detail: what the harness failed of, or how a system crashed or was stuck.
     """

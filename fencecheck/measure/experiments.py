@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
+from itertools import chain
 from math import comb
 from pathlib import Path
 from typing import Any
@@ -101,7 +102,7 @@ def omission(
         true: how many keys the act depends on, of a generated world (4).
         always: how many of them are always declared, the first ones; or which (1; none in a system's own scenario).
         keys: keys of the generated world (as many as it depends on).
-        changing: the keys that can change (those that the act depends on).
+        changing: the keys that can change (those on which any action depends).
         changes: how many of them change in an episode.
         where: where the changes land.
         depth: generations between plan and facts, of a generated world (2).
@@ -126,7 +127,7 @@ def omission(
             Cell(f"{name} p={repr(float(p)).removesuffix('.0')}", {"system": name, "p": float(p)}, loads, drawn, None if own else place)
         )
         forms.append(closed_form(p, changed, changes, optional) if where == "after-planning" and _has_form(scenario) else None)
-    about = [] if forms[0] is None else [f"closed form {_form_said(changed, changes, optional)}: of a system that keeps halt or current"]
+    about = [] if forms[0] is None else [f"closed form {_form_said(changed, changes, optional)}: {_FORM_IS_OF}"]
     return taken.measured("omission", cells, about, "p", forms)
 
 
@@ -160,6 +161,9 @@ def _has_form(scenario: Scenario) -> bool:
     """Whether there is one action that goes out on keys which are known, each of them declared."""
     (action, *others) = scenario.actions
     return not others and not action.by_arguments and set(action.depends_on) <= set(scenario.declared(action))
+
+
+_FORM_IS_OF = "of a system that keeps halt or current for what is still declared, and reads nothing else anew after planning"
 
 
 def _form_said(changing: Sequence[str], changes: int, optional: Dropped) -> str:
@@ -350,17 +354,15 @@ class _Taken:
 
 
 def _changed(changing: Sequence[str], scenario: Scenario) -> tuple[str, ...]:
-    """The keys that were named, else the first on which an act depends: the requirement of a generated world."""
+    """The keys that were named, else the first on which an action depends: the requirement of a generated world."""
     return named(changing, scenario, "changing") if changing else _true(scenario)[:1]
 
 
 def _true(scenario: Scenario) -> tuple[str, ...]:
-    """The keys on which the first action depends that depends on any."""
-    for action in scenario.actions:
-        if action.by_arguments:
-            return scenario.keys
-        if action.depends_on:
-            return action.depends_on
+    """The keys on which any action depends, those of the first one first."""
+    keys = (scenario.keys if action.by_arguments else action.depends_on for action in scenario.actions)
+    if found := tuple(dict.fromkeys(chain.from_iterable(keys))):
+        return found
     raise BadInput("no action of the scenario depends on a key, so none goes out on a stale one: give its Action depends_on=[...]")
 
 

@@ -13,9 +13,11 @@ from fencecheck.measure.distribution import Distribution
 from fencecheck.measure.statistics import CONFIDENCE, Counted, Rate, rate_of
 from fencecheck.measure.store import Store
 
+_UNKNOWN = "findings LIKE '%no-evidence%'"
 COUNTED: dict[str, str] = {
-    "completed": "outcome = 'completed' AND NOT unsafe",
+    "completed": f"outcome = 'completed' AND NOT unsafe AND NOT {_UNKNOWN}",
     "unsafe": "unsafe",
+    "unknown": f"{_UNKNOWN} AND NOT unsafe",
     "stale": "stale",
     "omitted": "omitted > 0",
     "recovered": "recovered",
@@ -30,7 +32,8 @@ COUNTED: dict[str, str] = {
     "fired": "fired > 0",
 }
 """Of how many episodes: name to the condition over a row. `unsafe`, `stale` and the like are as in `Row`; an episode whose acts all went out, one
-of them unsafe, is not completed, as in the paper's Table 2."""
+of them unsafe, is not completed, as in the paper's Table 2. `unknown` are those with an act of which nothing shows what it was made from, and
+none that is unsafe: they are counted as neither, and leave a campaign inconclusive."""
 SUMMED: dict[str, str] = {"questions": "questions", "acts": "effects"}
 """Sums over the episodes."""
 _RUN = "outcome <> 'not-run'"
@@ -115,6 +118,11 @@ class Result(Struct, frozen=True):
                 return f"{cell.key}: no episode was run"
             if cell.changes and not cell.counted.sums["fired"]:
                 return f"{cell.key}: no event fired, so nothing was tested"
+            if unknown := cell.rate("unknown").count:
+                return (
+                    f"{cell.key}: in {unknown:,} of {cell.episodes:,} episodes nothing shows which version of a key an act was made from, so none "
+                    "can be called safe: pass plan= or basis= to kit.act, or arguments that carry the values"
+                )
         return ""
 
     @property

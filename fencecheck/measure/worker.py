@@ -102,6 +102,8 @@ def _run(work: Work, stage: _Stage, number: int) -> Row:
 def row_of(cell: int, number: int, history: History, judgement: Judgement, level: Level, dropped: str, events: str) -> Row:
     """What is kept of one judged episode."""
     codes = {finding.code for finding in judgement.findings}
+    if judgement.unshown:
+        codes.add("no-evidence")
     violated = any(finding.code in UNSAFE for finding in judgement.violations(level)) if codes else False
     questions = 0
     fired = 0

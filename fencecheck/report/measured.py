@@ -118,6 +118,8 @@ def _of(cell: CellResult, name: str, confidence: float) -> str:
     rate = cell.rate(name)
     if not rate.episodes:
         return "none run"
+    if name in _ALWAYS and (unknown := cell.rate("unknown").count):
+        return f"{rate.count:,}/{rate.episodes:,}\n{unknown:,} unknown"
     share = "" if rate.count in (0, rate.episodes) else f" = {percent(rate.value)}"
     return f"{rate.count:,}/{rate.episodes:,}{share}\n{bounds(rate, confidence)}"
 

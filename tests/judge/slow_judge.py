@@ -61,6 +61,7 @@ def counts(history: History) -> dict[str, Any]:
         "misreported": sum(is_misreported(history, i, x) for i, x in pairs),
         "value_current": sum(is_value_current(history, i, x) for i, x in pairs),
         "omitted": sum(is_omitting(history, i) for i in effects(history)),
+        "unshown": sum(is_unshown(history, i) for i in effects(history)),
         "unmarked": sum(is_unmarked(history, i) for i in effects(history)),
         "overtaken": sum(is_overtaken(history, i) for i in effects(history)),
         "recovered": outcome(history) == "completed" and bool(replans(history)),
@@ -477,6 +478,11 @@ def is_omitting(history: History, i: int) -> bool:
     at = i if marked is None else marked
     hidden = [x for x in depended(history, i) if x not in declared(history, i)]
     return any(excludes(history, i, x, truth(history, x, at)) for x in hidden)
+
+
+def is_unshown(history: History, i: int) -> bool:
+    """Counted: nothing shows which version of some key of D* that is not in D the effect was made from."""
+    return any(has_no_evidence(history, i, x) for x in depended(history, i) if x not in declared(history, i))
 
 
 def is_unmarked(history: History, i: int) -> bool:

@@ -84,6 +84,17 @@ class TestCounted:
         book.act(plan=plan)
         assert judged(book.returned()).counts["omitted"] == 0
 
+    @pytest.mark.parametrize(("basis", "unshown"), [({"a": "a1"}, 1), ({"a": "a1", "b": "b1"}, 0)])
+    def test_one_of_which_nothing_is_shown_is_counted(self, basis: dict, unshown: int) -> None:
+        book = Book("a", "b", dropped=[("ship", "b")])
+        book.act(basis=basis)
+        assert judged(book.returned()).counts["unshown"] == unshown
+
+    def test_one_that_a_complete_lineage_does_not_hold_is_known_to_play_no_part(self) -> None:
+        book = Book("a", "b", declared=["a"])
+        book.act(plan=book.derive(book.read("a")))
+        assert judged(book.returned()).counts["unshown"] == 0
+
 
 class TestDuplicates:
     def test_two_effects_of_one_action(self) -> None:

@@ -117,3 +117,31 @@ class Undeclared(OwnWorld):
         read = {key: self.kit.read(key) for key in "ab"}
         self.kit.pause("approval")
         self.kit.act("ship", {key: record.value for key, record in read.items()})
+
+
+class Blind(OwnWorld):
+    """Sends arguments that show nothing of what they were made from."""
+
+    name = "blind"
+
+    def run(self) -> None:
+        self.kit.read("order/1/address")
+        self.kit.pause("approval")
+        self.kit.act("ship", {"order": 1})
+
+
+class TwoActions(OwnWorld):
+    """Reserves by one key and charges by another, both planned at once."""
+
+    name = "two-actions"
+    scenario = Scenario(
+        owners={"shop": ["stock", "price", "note"]},
+        actions=[Action("reserve", depends_on=["stock"]), Action("charge", depends_on=["price"])],
+        values={key: [f"{key} {number}" for number in range(3)] for key in ("stock", "price", "note")},
+    )
+
+    def run(self) -> None:
+        read = {key: self.kit.read(key) for key in ("stock", "price")}
+        self.kit.pause("approval")
+        self.kit.act("reserve", {"of": read["stock"].value})
+        self.kit.act("charge", {"of": read["price"].value})

@@ -9,7 +9,8 @@ from fencecheck.measure import Options, Result, compare, depth, omission, width
 from fencecheck.measure.cells import Cell, Place
 from fencecheck.measure.distribution import Distribution
 from fencecheck.measure.experiments import closed_form
-from tests.measure.slow_systems import Crashes, OwnWorld, Undeclared
+from fencecheck.report.measured import measured_lines
+from tests.measure.slow_systems import Blind, Crashes, OwnWorld, TwoActions, Undeclared
 
 OPTIONAL = tuple(("deliver", key) for key in "bcd")
 
@@ -195,6 +196,29 @@ def test_a_crash_is_no_unsafe_act() -> None:
     (cell,) = omission(Crashes, grid=[0], options=Options(episodes=20)).cells
     assert cell.rate("crashed").count == 20
     assert cell.rate("unsafe").count == 0
+
+
+class TestActsThatShowNothing:
+    """Of an act that carries no version nobody can say that it was safe."""
+
+    @pytest.mark.parametrize("p", [0, 1])
+    def test_they_are_not_counted_as_safe(self, p: float) -> None:
+        result = omission(Blind, grid=[p], options=Options(episodes=20))
+        (cell,) = result.cells
+        assert [cell.rate(name).count for name in ("unknown", "completed", "unsafe")] == [20, 0, 0]
+        assert result.exit_status == 3
+        assert "in 20 of 20 episodes nothing shows which version of a key an act was made from" in result.inconclusive
+
+    def test_not_even_in_a_table(self) -> None:
+        lines = [line.plain for line in measured_lines(compare([Blind], options=Options(episodes=20)), 100)]
+        assert any(line.split()[:3] == ["blind", "0/20", "0/20"] for line in lines)
+        assert not any("at most 13.9%  at most" in line for line in lines)
+
+
+def test_keys_of_all_actions_change() -> None:
+    result = omission(TwoActions, grid=[0], options=Options(episodes=60))
+    assert "1 of stock, price changes once" in result.drawn[0]
+    assert result.cells[0].rate("unsafe").count == 60
 
 
 def test_there_is_no_closed_form_where_less_is_declared_than_depended_on() -> None:

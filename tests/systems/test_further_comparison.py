@@ -20,6 +20,15 @@ def checked(name: str, **options):  # type: ignore[no-untyped-def]
     return check(ALL[name], fresh_process=False, **options)
 
 
+def smallest(name: str, level: str) -> dict[str, int]:
+    """Code of each failure at a level to how many points before the end of the episode without events its one update lands."""
+    report = checked(name, level=level, max_events=1)
+    with Runner(ALL[name]) as runner:
+        end = runner.horizon
+    assert all(event.what == Update(REQUIREMENT) for failure in report.failures for event in failure.events)
+    return {failure.code: end - event.at for failure in report.failures for event in failure.events}
+
+
 class TestEagerSync:
     """Each commit waits until the metadata of the agent has it."""
 
@@ -59,6 +68,20 @@ class TestBatchedAllKeys:
         report = checked("batched-all-keys", max_events=2)
         assert (report.verdict, report.strongest) == ("held", "at-validation")
 
+    def test_each_level_that_it_breaks_has_its_smallest_interleaving(self) -> None:
+        """Its declared keys are asked for first: while the last of the other two is asked for they can change, and before the act."""
+        assert smallest("batched-all-keys", "at-validation") == {}
+        assert smallest("batched-all-keys", "at-one-instant") == {"torn-validation": 2}
+        assert smallest("batched-all-keys", "at-act") == {"torn-validation": 2, "raced-act": 1}
+
+    def test_what_is_asked_after_the_one_declared_key_tears_its_validation_too(self) -> None:
+        scenario = world(declared=1)
+        torn = {
+            name: checked(name, scenario=scenario, max_events=1, level="at-one-instant").verdict
+            for name in ("batched-all-keys", "planfence")
+        }
+        assert torn == {"batched-all-keys": "violated", "planfence": "held"}
+
     def test_an_owner_that_does_not_matter_halts_it(self) -> None:
         scenario = world(keys=2, declared=1)
         assert scenario.owners == {"orders": (REQUIREMENT,), "calendar": (WINDOW,)}
@@ -93,6 +116,12 @@ class TestAuditing:
         report = checked("auditing", max_events=2)
         assert report.verdict == "held"
         assert report.noticed["duplicate-act"] > 0
+
+    def test_each_level_that_it_breaks_has_its_smallest_interleaving(self) -> None:
+        """That of its executor: the auditor asks for both keys and acts after it, so three points follow the first act."""
+        assert smallest("auditing", "at-validation") == {}
+        assert smallest("auditing", "at-one-instant") == {"torn-validation": 5}
+        assert smallest("auditing", "at-act") == {"torn-validation": 5, "raced-act": 4}
 
     def test_what_has_changed_since_is_not_repeated(self) -> None:
         with Runner(ALL["auditing"]) as runner:

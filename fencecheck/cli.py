@@ -231,6 +231,7 @@ def check(
     scenario = _scenario(keys, declared, depth)
     for system in loaded.values():
         _usable(system, scenario)
+    json.refuse_one_file([path for path in (json_file, store) if path is not None])
     if json_file is not None:
         json.refuse_unwritable(json_file)
     if save is not None:

@@ -166,9 +166,10 @@ def _measured(measured: Callable[[Options, dict[str, Any]], Result], options: di
     from fencecheck.report import measured as rendered
 
     json_file, csv_file, plot_file = (options.pop(name) for name in _OUTPUTS)
-    for path in (json_file, csv_file, plot_file):
-        if path is not None:
-            json.refuse_unwritable(path)
+    files = [path for path in (json_file, csv_file, plot_file) if path is not None]
+    json.refuse_one_file([*files, *([options["store"]] if options["store"] else [])])
+    for path in files:
+        json.refuse_unwritable(path)
     if plot_file is not None:
         plots.refuse_format(plot_file)
     about = {name: options.pop(name) for name in _OPTIONS}

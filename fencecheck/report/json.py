@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -69,14 +69,29 @@ def refuse_unwritable(path: Path) -> None:
     """Says before a long run that a file could not be written after it.
 
     Raises:
-        BadInput: its folder does not exist or takes no file, or it is a folder itself.
+        BadInput: its folder does not exist or takes no file, it is a folder itself, or `-`.
     """
+    if path == Path("-"):
+        raise BadInput("- is no file, and standard output has the report in words: name a file")
     if path.is_dir():
         raise BadInput(f"{path} cannot be written (is a directory): name a file")
     if not path.exists():
         _try_file(path.resolve().parent, path)
     elif path.is_file() and not os.access(path, os.W_OK):
         raise BadInput(f"{path} cannot be written (permission denied)")
+
+
+def refuse_one_file(paths: Sequence[Path]) -> None:
+    """Says before a long run that one file would be written over another.
+
+    Raises:
+        BadInput: two of the paths are of one file.
+    """
+    known: set[Path] = set()
+    for path in paths:
+        if path.resolve() in known and not path.is_char_device():
+            raise BadInput(f"{path} is asked for twice, and would be written over: name a file for each")
+        known.add(path.resolve())
 
 
 def refuse_unwritable_folder(folder: Path) -> None:

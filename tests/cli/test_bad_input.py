@@ -214,6 +214,8 @@ def test_what_cannot_be_written_is_said_before_the_run() -> None:
     )
     assert sentence("check", "planfence", "--json", "no/such/out.json") == "no/such/out.json cannot be written (no such file or directory)"
     assert sentence("check", "planfence", "--json", ".") == ". cannot be written (is a directory): name a file"
+    twice = sentence("check", "planfence", "--store", "it", "--json", "it")
+    assert twice == "it is asked for twice, and would be written over: name a file for each"
 
 
 @pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="needs a user without every right")

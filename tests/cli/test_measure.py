@@ -90,6 +90,11 @@ def test_all_numbers_are_those_of_episodes_that_were_run() -> None:
         (["compare", "planfence", "--confidence", "95"], "a confidence lies between 0 and 1, such as 0.95, not 95.0"),
         (["compare", "planfence", "--plot", "it.pdf"], "it.pdf is no plot: name a file that ends in .png or .svg"),
         (["compare", "planfence", "--json", "no/such/it.json"], "no/such/it.json cannot be written"),
+        (["compare", "planfence", "--csv", "-"], "- is no file, and standard output has the report in words: name a file"),
+        (
+            ["compare", "planfence", "--store", "it", "--csv", "./it"],
+            "it is asked for twice, and would be written over: name a file for each",
+        ),
         (["compare", "planfence", "--store", "no/such/it"], "no/such/it cannot be opened"),
         (["compare", "planfence", "planfence"], "planfence is asked for twice: once is enough"),
         (["compare", f"{SYSTEMS}:NeverActs"], "never-acts never acts, even without any event: it halted"),

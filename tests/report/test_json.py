@@ -73,6 +73,8 @@ def test_what_cannot_be_written_is_said_before(tmp_path: Path) -> None:
         refuse_unwritable_folder(tmp_path / "file")
     with pytest.raises(BadInput, match=r"cannot be written \(no such file or directory\)$"):
         write(tmp_path / "none" / "out.json", "x")
+    with pytest.raises(BadInput, match=r"^- is no file, and standard output has the report in words: name a file$"):
+        refuse_unwritable(Path("-"))
     refuse_unwritable(tmp_path / "new.json")
     refuse_unwritable_folder(tmp_path / "a" / "b")
     assert sorted(os.listdir(tmp_path)) == ["a", "file"]

@@ -63,12 +63,13 @@ def test_every_command_prints_what_is_shown(folder: Path) -> None:
         "check own_store": 0,
         "check two-executors": 1,
         "check-adapter shop": 0,
+        "compare": 0,
         "demo": 0,
         "replay cases/CASE --system": 0,
         "replay cases/CASE": 1,
     }
     commands = blocks("console")
-    assert len(commands) == 8
+    assert len(commands) == 9
     for text in commands:
         command, _, shown = text.partition("\n")
         done = run(command.removeprefix("$ "), folder)

@@ -11,7 +11,14 @@ from fencecheck.report.streams import print_lines, progress
 
 @click.command()
 @click.argument("system")
-@click.option("--values", type=click.IntRange(1, 100), default=3, show_default=True, metavar="N", help="Other values of each key to try.")
+@click.option(
+    "--values",
+    type=click.IntRange(1, 100),
+    default=3,
+    show_default=True,
+    metavar="N",
+    help="Other values of each key to try, of the scenario.",
+)
 @click.option("--together", type=click.IntRange(1, 3), default=2, show_default=True, metavar="N", help="Of how many keys at once.")
 @click.option("--episodes", type=click.IntRange(1), default=20_000, show_default=True, metavar="N", help="Most episodes.")
 @click.option("--removed", is_flag=True, help="Also try what comes of it when a key has been removed.")

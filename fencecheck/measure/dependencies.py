@@ -12,7 +12,7 @@ out the same when it was run again; what is not found was not found *in the valu
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations, product
 from typing import Any
 
@@ -20,7 +20,7 @@ from msgspec import Struct
 
 from fencecheck.errors import BadInput, CouldNotRun, Nondeterministic
 from fencecheck.history import Act
-from fencecheck.measure.dependencies_sent import differs, first_unlike, unlike
+from fencecheck.measure.dependencies_sent import differs, first_unlike, unlike, up_to_crashes
 from fencecheck.measure.dependencies_worlds import AGAIN, REMOVED, Outcome, RanOut, World, Worlds
 from fencecheck.model import Action, Scenario
 from fencecheck.run.simulate import Runner, SystemLike
@@ -133,7 +133,7 @@ class Dependencies(Struct, frozen=True):
         episodes: how many were run, besides those that checked that it is deterministic.
         ran_out: whether there were more to be run than allowed.
         never: actions that went out in no run.
-        untried: keys of which no other value could be tried, each with why: the system crashes on the made-up ones.
+        untried: keys of which no other value could be tried, each with why: the system ends over each of the made-up ones.
         outside: what it asks past its ports, as far as that is heard, which was not changed.
         chance: what of it may decide otherwise the next time.
     """
@@ -173,7 +173,7 @@ def dependencies(
     Args:
         system: an adapter class.
         scenario: the world, for a system that takes a generated one.
-        values: other values of each key to be tried: those of the scenario, and made-up ones where it gives no second one, or numbers.
+        values: other values of each key to be tried, of the scenario; made-up ones come besides.
         together: of how many keys other values are tried at once, 1 to 3.
         episodes: most episodes.
         removed: whether to try as well what comes of it when a key has been removed.
@@ -191,12 +191,12 @@ def dependencies(
         worlds = Worlds(runner, values, removed, episodes)
         for key in worlds.keys[:1] if removed and runner.own_store else ():
             worlds.run(((key, REMOVED),))  # which some stores cannot: said at once
-        return _Search(worlds, values, together).result()
+        return _Search(worlds, together).result()
 
 
 class _Search:
-    def __init__(self, worlds: Worlds, values: int, together: int) -> None:
-        self.worlds, self.values, self.together = worlds, values, together
+    def __init__(self, worlds: Worlds, together: int) -> None:
+        self.worlds, self.together = worlds, together
         self.runner = worlds.runner
         self.actions = {action.name: action for action in self.runner.scenario.actions}
         self.found: dict[str, dict[str, Dependency]] = {name: {} for name in self.actions}
@@ -217,7 +217,7 @@ class _Search:
             self.runner.name,
             tuple(self._of(action) for action in self.actions.values()),
             len(self.worlds.keys),
-            self.values,
+            max(len(choice.values) - 1 for choice in self.worlds.choices.values()),
             self.together,
             self.worlds.ran,
             ran_out,
@@ -244,16 +244,17 @@ class _Search:
     def _compare(self, key: str, base: World, other: World) -> None:
         """Adds what the two worlds say of the actions that are still open."""
         still = [action for action in self.actions.values() if self._open(action, key)]
-        if not still or not self._runs(base) or not self._runs(other):
+        if not still:
             return
-        number = dict(other)[key]
-        if number != AGAIN:
+        before, after, number = self.worlds.outcome(base), self.worlds.outcome(other), dict(other)[key]
+        crashed = self._crashes(base), self._crashes(other)
+        if number != AGAIN and not crashed[1]:
             self.tried[key].add(number)
-        before, after = self.worlds.outcome(base), self.worlds.outcome(other)
+        acts = up_to_crashes(before.acts, after.acts, crashed)
         for action in still:
-            if not differs(action.name, before.acts, after.acts):
+            if not differs(action.name, *acts):
                 continue
-            one = self._dependency(action, key, base, other)
+            one = self._dependency(action, key, base, other, acts)
             if key not in self.found[action.name] or not one.declared:
                 self._refuse_other(base)
                 self._refuse_other(other)
@@ -264,14 +265,14 @@ class _Search:
         one = self.found[action.name].get(key)
         return one is None or (one.declared and action.declares_by_arguments)
 
-    def _runs(self, world: World) -> bool:
-        """Whether this world says anything: a crash over a value that we made up does not."""
+    def _crashes(self, world: World) -> bool:
+        """Whether it ends over a value that we made up: that end says nothing, only what went out before it does."""
         outcome, made_up = self.worlds.outcome(world), self.worlds.made_up(world)
-        if not made_up or outcome.ended.how != "crashed":
-            return True
+        if not made_up or outcome.ended.how not in ("crashed", "stuck"):
+            return False
         for key in made_up:
             self.crashed.setdefault(key, outcome.ended.detail)
-        return False
+        return True
 
     def _refuse_other(self, world: World) -> None:
         """Runs it again, and once more where it comes to something else, to know why.
@@ -300,9 +301,8 @@ class _Search:
 
     # -- what is said ------------------------------------------------------------------------------------------------
 
-    def _dependency(self, action: Action, key: str, base: World, other: World) -> Dependency:
-        runs = self.worlds.outcome(base), self.worlds.outcome(other)
-        one, two = (_acts(run, action.name) for run in runs)
+    def _dependency(self, action: Action, key: str, base: World, other: World, acts: tuple[Sequence[Act], Sequence[Act]]) -> Dependency:
+        one, two = ([act for act in of if act.action == action.name] for of in acts)
         told = [*_not_in(one, two), *_not_in(two, one)] or [*one, *two]
         return Dependency(
             (key, *(name for name, _ in base)),

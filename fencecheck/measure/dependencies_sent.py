@@ -5,6 +5,7 @@ Acts are compared for each agent alone: which of two agents is first is a matter
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from numbers import Number
 from typing import Any
@@ -64,6 +65,25 @@ def _moved(action: str, agent: str, one: Sequence[Act], other: Sequence[Act]) ->
         if a != b and sorted(a) == sorted(b):
             return True
     return False
+
+
+def up_to_crashes(one: Sequence[Act], other: Sequence[Act], crashed: tuple[bool, bool]) -> tuple[Sequence[Act], Sequence[Act]]:
+    """Of each agent's acts as many as those that went out before a crash that says nothing.
+
+    Args:
+        crashed: which of the two runs ended in one.
+    """
+    most = [Counter(act.agent for act in acts) for acts, ended in zip((one, other), crashed, strict=True) if ended]
+    return _first(one, most), _first(other, most)
+
+
+def _first(acts: Sequence[Act], most: Sequence[Counter[str]]) -> Sequence[Act]:
+    seen, found = Counter[str](), []
+    for act in acts:
+        seen[act.agent] += 1
+        if all(seen[act.agent] <= number[act.agent] for number in most):
+            found.append(act)
+    return found
 
 
 def unlike(sent: Sequence[Any], others: Sequence[Any]) -> list[Any]:

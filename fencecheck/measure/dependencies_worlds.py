@@ -6,7 +6,7 @@ store that fills itself is updated before the run begins, and what is remembered
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -14,8 +14,7 @@ from msgspec.structs import replace
 from fencecheck.errors import BadInput, CouldNotRun
 from fencecheck.history import Act, Ended, Fetch, Head, History, Memory, Read
 from fencecheck.interleaving import Deliver, Event, Update
-from fencecheck.measure.dependencies_sent import same
-from fencecheck.model import Scenario
+from fencecheck.measure.dependencies_values import choices
 from fencecheck.run.simulate import Runner
 from fencecheck.run.world import Prepared
 
@@ -26,18 +25,6 @@ REMOVED = -1
 
 World = tuple[tuple[str, int], ...]
 """The keys that are not as in the scenario, in its order, each with the number of its value: 1 is the first of the others."""
-
-
-class Choices(NamedTuple):
-    """The values of a key.
-
-    Args:
-        values: that of the scenario first, then the others; all differ.
-        given: how many of them the scenario gives. Of a key that has none there, all are made up alike, and so none is.
-    """
-
-    values: list[Any]
-    given: int
 
 
 class Outcome(Struct, frozen=True):
@@ -60,27 +47,8 @@ class RanOut(Exception):
     """There are more episodes to be run than allowed."""
 
 
-def choices(scenario: Scenario, key: str, others: int) -> Choices:
-    """The value that `key` has and up to `others` other ones.
-
-    Made-up texts are tried only where the scenario gives no second value, since a system may rightly not understand them.
-    """
-    listed = scenario.values.get(key, ())
-    values: list[Any] = []
-    for value in listed or (scenario.value_of(key, 1),):
-        if len(values) <= others and not any(same(value, known) for known in values):
-            values.append(value)
-    given = len(values) if listed else others + 1
-    if type(values[0]) is bool and len(values) == 1:
-        values.append(not values[0])
-    elif len(values) == 1 or type(values[-1]) in (int, float):
-        number = len(listed) + (0 if listed else 1)
-        while len(values) <= others:
-            number += 1
-            value = scenario.value_of(key, number)
-            if not any(same(value, known) for known in values):
-                values.append(value)
-    return Choices(values, given)
+class _NotRemembered(CouldNotRun):
+    """What is remembered cannot be brought up to date, whatever the value is."""
 
 
 class Worlds:
@@ -88,16 +56,19 @@ class Worlds:
 
     Args:
         runner: runs it.
-        values: how many other values of each key there are at most.
+        values: how many other values of each key there are at most, besides made-up ones.
         removed: whether a key can also have none.
         most: how many episodes may be run.
+        begun_empty: as of the runner, where it has run no episode yet.
     """
 
-    def __init__(self, runner: Runner, values: int, removed: bool, most: int) -> None:
+    def __init__(self, runner: Runner, values: int, removed: bool, most: int, begun_empty: frozenset[str] | None = None) -> None:
         self.runner, self.most = runner, most
         self.keys = runner.scenario.keys
-        self.choices = {key: choices(runner.scenario, key, values) for key in self.keys}
-        self.removed = removed
+        writes = set() if runner.own_store else {key for action in runner.scenario.actions for key in action.writes}
+        self.choices = {key: choices(runner.scenario, key, values, writes=key in writes) for key in self.keys}
+        self.written = {key: choice for key, choice in self.choices.items() if choice.written}
+        self.removed, self._begun_empty = removed, begun_empty
         self.ran = 0
         self.outcomes: dict[World, Outcome] = {}
 
@@ -145,16 +116,32 @@ class Worlds:
             BadInput: the system's own store cannot be updated, or nothing removed from it.
             CouldNotRun: it can, but what is remembered cannot.
         """
+        try:
+            history = self.history(world)
+        except CouldNotRun as error:
+            if isinstance(error, _NotRemembered) or not self.made_up(world):
+                raise
+            return Outcome((), {}, frozenset(), Ended("crashed", str(error)))  # a store that refuses what nobody would store
+        return _outcome(history)
+
+    def history(self, world: World) -> History:
+        """What happens in that world.
+
+        Raises:
+            BadInput, CouldNotRun: as `run`, or the system's own store refuses a value.
+        """
         runner = self.runner
-        if not world:
-            return _outcome(runner.run())
+        if not world and not self.written:
+            return runner.run()
+        begun_empty = runner.begun_empty if self._begun_empty is None else self._begun_empty
         values, changes = dict(runner.scenario.values), dict[str, list[Update]]()
+        values.update({key: self._versions(key, 1, [choice.values[0]]) for key, choice in self.written.items()})
         for key, number in world:
             mine = self.choices[key].values
-            if number > 0 and (not runner.own_store or key in runner.begun_empty):
-                values[key] = (mine[number], *mine[:number], *mine[number + 1 :])
+            if number > 0 and (not runner.own_store or key in begun_empty):
+                values[key] = self._versions(key, number, [mine[number], *mine[:number], *mine[number + 1 :]])
             else:
-                values[key] = (mine[0], mine[number] if number > 0 else mine[1])
+                values[key] = self._versions(key, number, [mine[0], mine[number] if number > 0 else mine[1]])
                 changes[key] = _UPDATES[min(number, 1)](key)
         if changes and "update" in runner.missing:
             raise BadInput(
@@ -168,12 +155,19 @@ class Worlds:
         else:
             history = runner.run((), tuple(Event(0, what) for what in before), prepared=Prepared(scenario))
         self._refuse_old_memory(history, changes)
-        return _outcome(history)
+        return history
+
+    def _versions(self, key: str, number: int, values: list[Any]) -> tuple[Any, ...]:
+        """The values of a key's versions, those that acts write after those that are there before the run."""
+        if key not in self.written:
+            return tuple(values)
+        there = {AGAIN: [*values, values[0]], REMOVED: values}.get(number, values[:1])
+        return (*there, *self.written[key].written)
 
     def _refuse_old_memory(self, history: History, changed: dict[str, list[Update]]) -> None:
         for entry in history.entries:
             if type(entry) is Memory and entry.key in changed and entry.version == history.versions[entry.key][0]:
-                raise CouldNotRun(
+                raise _NotRemembered(
                     f"{self.runner.name} remembers {entry.key} as it was before the update, so no other value can be there from the beginning: "
                     "define deliver(key, record)"
                 )

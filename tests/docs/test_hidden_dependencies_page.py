@@ -30,14 +30,14 @@ def test_the_model_is_asked_once_for_each_distinct_input(page: Page, tmp_path: P
     assert (tmp_path / "asked.txt").read_text().splitlines() == asked, "nothing is asked again"
 
 
-def test_a_value_that_reaches_the_branch_shows_what_the_limit_is_for(page: Page) -> None:
+def test_a_value_that_reaches_the_branch_shows_what_the_region_is_for(page: Page) -> None:
     import refunds
 
     class Reached(refunds.Refunds):
         scenario = refunds.Scenario(
             owners=refunds.Refunds.scenario.owners,
             actions=refunds.Refunds.scenario.actions,
-            values={**refunds.Refunds.scenario.values, refunds.LIMIT: [100, 30, 300, 400]},
+            values={**refunds.Refunds.scenario.values, refunds.REGION: ["EU", "JP"]},
         )
 
     assert dependencies(Reached).actions[0].unused == ()

@@ -320,6 +320,32 @@ def test_a_crash_on_a_value_that_we_made_up_says_nothing() -> None:
     assert result.exit_status == 3
 
 
+class Crosses(AgentSystem):
+    """Goes another way for large amounts, which its scenario does not give, and cannot file them in the end."""
+
+    scenario = Scenario(
+        owners={"o": ["amount", "note"]},
+        actions=[Action("pay", depends_on=[]), Action("file", depends_on=[])],
+        values={"amount": [80, 40, 20], "note": ["A"]},
+    )
+
+    def run(self) -> None:
+        amount, note = (self.kit.read(key).value for key in ("amount", "note"))
+        self.kit.act("pay", {"by": "transfer" if amount > 1_000 else "card"})
+        self.kit.act("file", {"in": {80: "open", 40: "open", 20: "open"}[amount]})
+        self.kit.act("file", {"note": bool(note)})
+
+
+def test_a_branch_beyond_the_values_of_the_scenario_is_reached() -> None:
+    result = dependencies(Crosses)
+    assert undeclared(result, "pay") == {"amount"}
+    (one,) = result.actions[0].found
+    assert one.after.made_up == ("amount",)
+    assert (one.before.sent, one.after.sent) == (({"by": "card"},), ({"by": "transfer"},))
+    assert one.after.ended.startswith("crashed: KeyError"), "what went out before it counts"
+    assert undeclared(result, "file") == {"note"}, "an empty text; that nothing is filed after a crash on a made-up amount says nothing"
+
+
 def test_given_values_are_all_that_is_tried() -> None:
     class Given(Parses):
         scenario = Scenario(

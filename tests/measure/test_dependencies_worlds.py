@@ -1,4 +1,4 @@
-"""The other values of a key, and worlds in which it has them from the very beginning."""
+"""Worlds in which a key has another value from the very beginning."""
 
 from __future__ import annotations
 
@@ -10,30 +10,9 @@ from fencecheck import Action, AgentSystem, Kit, Scenario
 from fencecheck.errors import BadInput, CouldNotRun
 from fencecheck.fence import Halt, PlanFence
 from fencecheck.measure.dependencies import dependencies
-from fencecheck.measure.dependencies_worlds import AGAIN, REMOVED, RanOut, Worlds, choices
+from fencecheck.measure.dependencies_worlds import AGAIN, REMOVED, RanOut, Worlds
 from fencecheck.model import Record
 from fencecheck.run.simulate import Runner
-
-
-@pytest.mark.parametrize(
-    ("listed", "values", "given"),
-    [
-        (["A", "B", "C", "D", "E"], ["A", "B", "C", "D"], 4),
-        (["A", "B"], ["A", "B"], 2),
-        (["A", "B", "A", "C"], ["A", "B", "C"], 3),
-        (["A"], ["A", "x version 2", "x version 3", "x version 4"], 1),
-        ([], ["x version 1", "x version 2", "x version 3", "x version 4"], 4),
-        ([5, 7], [5, 7, 3007, 4007], 2),
-        ([True], [True, False], 1),
-        ([True, False], [True, False], 2),
-    ],
-    ids=str,
-)
-def test_values_of_the_scenario_first_and_made_up_texts_only_where_it_gives_no_second(
-    listed: list[Any], values: list[Any], given: int
-) -> None:
-    scenario = Scenario(owners={"o": ["x"]}, actions=[Action("go")], values={"x": listed} if listed else {})
-    assert choices(scenario, "x", 3) == (values, given)
 
 
 class Shop(AgentSystem):
@@ -165,3 +144,58 @@ def test_each_world_is_run_once_and_none_beyond_the_bound() -> None:
         with pytest.raises(RanOut):
             worlds.outcome((("b", 1),))
         assert worlds.ran == 2
+
+
+class Writes(AgentSystem):
+    """Its first act writes a key that the second one sends."""
+
+    name = "writes"
+    scenario = Scenario(
+        owners={"o": ["a", "stock"]},
+        actions=[Action("reserve", depends_on=["a"], writes=["stock"]), Action("confirm", depends_on=["stock"])],
+        values={"a": ["A1", "A2", "A3"], "stock": ["S1", "S2", "S3", "S4"]},
+    )
+
+    def run(self) -> None:
+        self.kit.act("reserve", {"of": self.kit.read("a").value})
+        self.kit.act("confirm", {"left": self.kit.read("stock").value})
+
+
+@pytest.mark.parametrize("removed", [False, True])
+def test_what_an_act_writes_is_the_same_in_each_world(removed: bool) -> None:
+    reserve, confirm = dependencies(Writes, removed=removed).actions
+    assert [one.keys for one in reserve.found] == [("a",)]
+    assert confirm.found == (), "what it sends is what the first act wrote, whatever was there before"
+    with Runner(Writes) as runner:
+        worlds = Worlds(runner, 3, True, 100)
+        for world in ((), (("stock", 1),), (("stock", AGAIN),), (("stock", REMOVED),), (("a", 1), ("stock", 2))):
+            assert [act.args for act in worlds.outcome(world).acts][-1] == {"left": "S4"}
+
+
+class Picky(AgentSystem):
+    """Its own store takes none but positive amounts."""
+
+    scenario = Scenario(owners={"o": ["a", "b"]}, actions=[Action("pay", depends_on=["a"])], values={"a": [5, 7], "b": [3]})
+
+    def setup(self, kit: Kit) -> None:
+        super().setup(kit)
+        self.rows: dict[str, list[int]] = {"a": [], "b": []}
+
+    def run(self) -> None:
+        amount, most = (self.kit.read(key, via=lambda key=key: self.rows[key][-1]) for key in ("a", "b"))
+        self.kit.act("pay", {"amount": amount, "much": most > 100_000})
+
+    def publish(self, key: str, value: int) -> str:
+        if value <= 0:
+            raise ValueError(f"{value} is no amount")
+        self.rows[key].append(value)
+        return f"{key}{len(self.rows[key])}"
+
+    def true_head(self, key: str) -> str | None:
+        return f"{key}{len(self.rows[key])}" if self.rows[key] else None
+
+
+def test_a_store_that_refuses_a_made_up_value_says_nothing() -> None:
+    found = dependencies(Picky)
+    assert [one.keys[0] for one in found.actions[0].found] == ["a", "b"]
+    assert found.untried == {}

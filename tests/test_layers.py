@@ -30,7 +30,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "integrations": VALUES | {"fence", "run", "faults"},
     "systems": VALUES | {"fence", "run", "integrations"},
     "mutants": VALUES | {"fence", "run", "systems"},
-    "measure": VALUES | {"judge", "run", "search", "worlds"},
+    "measure": VALUES | {"codec", "judge", "run", "search", "worlds"},
     "search": VALUES | {"judge", "run", "codec", "worlds", "strategies"},
     "strategies": VALUES | {"worlds", "run"},
     "report": VALUES | {"judge", "search", "measure", "codec"},

@@ -20,6 +20,7 @@ from msgspec import Struct
 
 from fencecheck.errors import BadInput, CouldNotRun, Nondeterministic
 from fencecheck.history import Act
+from fencecheck.measure.dependencies_fresh import refuse_what_is_kept
 from fencecheck.measure.dependencies_sent import differs, first_unlike, unlike, up_to_crashes
 from fencecheck.measure.dependencies_worlds import AGAIN, REMOVED, Outcome, RanOut, World, Worlds
 from fencecheck.model import Action, Scenario
@@ -44,6 +45,7 @@ class Ran(Struct, frozen=True):
         sent: the arguments of each call of the action that went out, in order.
         went_out: every action that went out, in order.
         ended: how the episode ended, where that says more.
+        agents: who sent each of `sent`.
     """
 
     values: dict[str, Any]
@@ -53,6 +55,7 @@ class Ran(Struct, frozen=True):
     removed: tuple[str, ...] = ()
     made_up: tuple[str, ...] = ()
     went_out: tuple[str, ...] = ()
+    agents: tuple[str, ...] = ()
 
 
 class Dependency(Struct, frozen=True):
@@ -75,7 +78,7 @@ class Dependency(Struct, frozen=True):
 
 
 class Unused(Struct, frozen=True):
-    """A declared key that made no difference.
+    """A key that made no difference.
 
     Args:
         key: the key.
@@ -134,6 +137,7 @@ class Dependencies(Struct, frozen=True):
         ran_out: whether there were more to be run than allowed.
         never: actions that went out in no run.
         untried: keys of which no other value could be tried, each with why: the system ends over each of the made-up ones.
+        idle: keys that no action declares, which it asked about and which made no difference: perhaps in no value that was tried.
         outside: what it asks past its ports, as far as that is heard, which was not changed.
         chance: what of it may decide otherwise the next time.
     """
@@ -147,6 +151,7 @@ class Dependencies(Struct, frozen=True):
     ran_out: bool = False
     never: tuple[str, ...] = ()
     untried: dict[str, str] = {}
+    idle: tuple[Unused, ...] = ()
     outside: str = ""
     chance: str = ""
 
@@ -191,7 +196,10 @@ def dependencies(
         worlds = Worlds(runner, values, removed, episodes)
         for key in worlds.keys[:1] if removed and runner.own_store else ():
             worlds.run(((key, REMOVED),))  # which some stores cannot: said at once
-        return _Search(worlds, together).result()
+        found = _Search(worlds, together).result()
+        if fresh_process:
+            refuse_what_is_kept(worlds)
+        return found
 
 
 class _Search:
@@ -213,9 +221,10 @@ class _Search:
                     self._compare(key, base, other)
         except RanOut:
             ran_out = True
+        actions = tuple(self._of(action) for action in self.actions.values())
         return Dependencies(
             self.runner.name,
-            tuple(self._of(action) for action in self.actions.values()),
+            actions,
             len(self.worlds.keys),
             max(len(choice.values) - 1 for choice in self.worlds.choices.values()),
             self.together,
@@ -223,6 +232,7 @@ class _Search:
             ran_out,
             tuple(name for name in self.actions if not any(_acts(one, name) for one in self.worlds.outcomes.values())),
             self._untried(),
+            self._idle(actions),
             self.runner.outside,
             "" if self.runner.chance_is_harmless else self.runner.chance,
         )
@@ -329,6 +339,7 @@ class _Search:
             tuple(key for key, number in world if number == REMOVED),
             tuple(self.worlds.made_up(world)),
             tuple(act.action for act in outcome.acts),
+            tuple(act.agent for act in _acts(outcome, action)),
         )
 
     def _of(self, action: Action) -> ActionDependencies:
@@ -340,13 +351,19 @@ class _Search:
             declared.update(dict.fromkeys(self._declared(action, act)))
             believed.update(dict.fromkeys(_believed(action, act)))
         found, untried = self.found[action.name], self._untried()
-        touched = frozenset[str]().union(*(outcome.touched for outcome in outcomes))
-        idle = tuple(
-            Unused(key, len(self.tried.get(key, ())), key in touched) for key in declared if key not in found and key not in untried
-        )
+        idle = tuple(self._unused(key) for key in declared if key not in found and key not in untried)
         return ActionDependencies(
             action.name, tuple(declared), tuple(believed), tuple(found[key] for key in self.worlds.keys if key in found), idle
         )
+
+    def _unused(self, key: str) -> Unused:
+        touched = any(key in outcome.touched for outcome in self.worlds.outcomes.values())
+        return Unused(key, len(self.tried.get(key, ())), touched)
+
+    def _idle(self, actions: Sequence[ActionDependencies]) -> tuple[Unused, ...]:
+        """What it asked about to no end that was seen, and nobody declares."""
+        told = {key for action in actions for key in (*action.declared, *(one.keys[0] for one in action.found))} | self._untried().keys()
+        return tuple(one for key in self.worlds.keys if key not in told and (one := self._unused(key)).touched)
 
 
 def _believed(action: Action, act: Act) -> tuple[str, ...]:

@@ -63,7 +63,7 @@ class Worlds:
     """
 
     def __init__(self, runner: Runner, values: int, removed: bool, most: int, begun_empty: frozenset[str] | None = None) -> None:
-        self.runner, self.most = runner, most
+        self.runner, self.values, self.most = runner, values, most
         self.keys = runner.scenario.keys
         writes = set() if runner.own_store else {key for action in runner.scenario.actions for key in action.writes}
         self.choices = {key: choices(runner.scenario, key, values, writes=key in writes) for key in self.keys}
@@ -99,6 +99,14 @@ class Worlds:
             self.ran += 1
             found = self.outcomes[world] = self.run(world)
         return found
+
+    def sends(self, world: World) -> bool:
+        """Whether anything goes out there, and it ends well."""
+        try:
+            history = self.history(world)
+        except CouldNotRun:
+            return False
+        return bool(history.effects) and history.ended.how == "returned"
 
     def _like_another(self, world: World) -> Outcome | None:
         """What came of a world with one key fewer that was not asked about there: the kit holds the values, so nobody can know of another."""

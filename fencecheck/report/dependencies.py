@@ -150,6 +150,8 @@ def _notes(found: Dependencies) -> Iterator[str]:
         yield "not all of them were run: allow more with --episodes, or try fewer --values, or --together 1"
     for key, why in found.untried.items():
         yield f"crashes on a made-up value of {clean(key)} ({clean(why)}), which says nothing: give its values in the scenario, two at least"
+    if found.idle:
+        yield f"asked about, not declared, and made no difference: {', '.join(map(_idle, found.idle))}"
     yield "what is found is real: each run that shows it came out the same twice"
     outside = f" ({clean(found.outside)})" if found.outside else ""
     yield f"what made no difference made none in these values; what the system asks past its ports{outside} was not changed"
@@ -166,6 +168,7 @@ def as_object(found: Dependencies) -> dict[str, Any]:
         "episodes": found.episodes,
         "ran_out": found.ran_out,
         "untried": found.untried,
+        "idle": [_unused_object(one) for one in found.idle],
         "past_its_ports": found.outside,
         "chance": found.chance,
         "actions": [
@@ -177,12 +180,16 @@ def as_object(found: Dependencies) -> dict[str, Any]:
                 "undeclared": [one.keys[0] for one in action.undeclared],
                 "not_in_depends_on": list(action.unknown),
                 "unused": list(action.unused),
-                "idle": [{"key": one.key, "tried": one.tried, "asked_about": one.touched} for one in action.idle],
+                "idle": [_unused_object(one) for one in action.idle],
                 "went_out": action.action not in found.never,
             }
             for action in found.actions
         ],
     }
+
+
+def _unused_object(one: Unused) -> dict[str, Any]:
+    return {"key": one.key, "tried": one.tried, "asked_about": one.touched}
 
 
 def _dependency_object(one: Dependency) -> dict[str, Any]:
@@ -204,6 +211,7 @@ def _ran_object(ran: Ran) -> dict[str, Any]:
         "made_up": list(ran.made_up),
         "looked_at": _plain(ran.looked),
         "sent": _plain(list(ran.sent)),
+        "agents": list(ran.agents),
         "went_out": list(ran.went_out),
         "ended": ran.ended,
     }

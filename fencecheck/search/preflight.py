@@ -52,7 +52,7 @@ def preflight(runner: Runner, *, fresh_process: bool = True) -> list[str]:
         if "update" in runner.kinds:
             runner.run((), (Event(0, Update(key)),))
     again = runner.run()
-    elsewhere = _in_fresh_process(runner) if fresh_process else None
+    elsewhere = in_fresh_process(runner) if fresh_process else None
     at = first_difference(first, again)
     if at is not None:
         what = difference(first, again, at)
@@ -164,8 +164,16 @@ def past_its_ports(runner: Runner) -> str:
     return f"{asks}; {runner.own_order}, which may be why" if runner.own_order else asks
 
 
-def _in_fresh_process(runner: Runner) -> History | None:
-    """The empty interleaving as a new interpreter runs it, or None where it cannot load the system."""
+def in_fresh_process(runner: Runner, module: str = "fencecheck.search.fresh", *more: str) -> History | None:
+    """The empty interleaving as a new interpreter runs it, or None where it cannot load the system.
+
+    Args:
+        module: what runs there, with the name of the system, the file of its scenario, or `-`, and that of the history to be written.
+        more: what it is told besides.
+
+    Raises:
+        CouldNotRun: it does not run there, or does not end.
+    """
     from fencecheck import codec
 
     name = reference(runner.system)
@@ -178,7 +186,7 @@ def _in_fresh_process(runner: Runner) -> History | None:
 
             scenario.write_bytes(codec.encode_interleaving(Interleaving(runner.scenario)))
         out = Path(folder) / "history.jsonl"
-        command = [sys.executable, "-m", "fencecheck.search.fresh", name, str(scenario) if runner.takes_scenario else "-", str(out)]
+        command = [sys.executable, "-m", module, name, str(scenario) if runner.takes_scenario else "-", str(out), *more]
         seed = "1" if os.environ.get("PYTHONHASHSEED") != "1" else "2"
         environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
         try:

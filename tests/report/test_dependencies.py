@@ -13,7 +13,7 @@ from fencecheck.report.dependencies import as_object, dependency_lines
 from fencecheck.report.json import encoded
 
 BEFORE = Ran({}, {"a": "A1", "b": "B1"}, ({"to": "A1", "by": "van", "note": "B1"},), went_out=("ship",))
-AFTER = Ran({"b": "B2"}, {"a": "A1", "b": "B2"}, ({"to": "A1", "by": "van", "note": "B2"},), went_out=("ship",))
+AFTER = Ran({"b": "B2"}, {"a": "A1", "b": "B2"}, ({"to": "A1", "by": "van", "note": "B2"},), went_out=("ship",), agents=("agent",))
 HIDDEN = Dependency(("b",), BEFORE, AFTER, declared=False, believed=False)
 
 
@@ -174,6 +174,7 @@ def test_json_has_both_runs_whole() -> None:
         "made_up": [],
         "looked_at": {"a": "A1", "b": "B2"},
         "sent": [{"to": "A1", "by": "van", "note": "B2"}],
+        "agents": ["agent"],
         "went_out": ["ship"],
         "ended": "",
     }
@@ -183,3 +184,10 @@ def test_what_json_does_not_have_is_written_in_words() -> None:
     odd = replace(HIDDEN, after=replace(AFTER, sent=({"to": {1, 2}, 3: b"x"},)))
     (action,) = json.loads(encoded(as_object(found(odd))))["actions"]
     assert action["found"][0]["after"]["sent"] == [{"to": "{1, 2}", "3": "b'x'"}]
+
+
+def test_what_was_asked_about_to_no_end_that_was_seen_is_told() -> None:
+    result = replace(found(), idle=(Unused("c", 2, True),))
+    assert "asked about, not declared, and made no difference: c (in 2 other values)" in told(result)
+    assert as_object(result)["idle"] == [{"key": "c", "tried": 2, "asked_about": True}]
+    assert "asked about, not declared" not in told(found())

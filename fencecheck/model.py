@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import date, timedelta
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, StructMeta
@@ -289,13 +291,22 @@ class Scenario(Struct, metaclass=_Named, frozen=True, repr_omit_defaults=True, f
 def _like(value: Any, number: int, text: str) -> Any:
     """Another value of the type and shape of `value`, another one for each number; `text` where there is none."""
     kind = type(value)
-    if kind is int or kind is float:
+    if kind in (int, float, Decimal):
         return value + 1_000 * number
+    if isinstance(value, date):
+        return _later(value, number) or text
     if kind is dict and value:
         return {name: part if type(part) is bool or part is None else _like(part, number, text) for name, part in value.items()}
     if kind in (list, tuple) and value:
         return kind([part if type(part) is bool or part is None else _like(part, number, text) for part in value])
     return text
+
+
+def _later(value: date, days: int) -> date | None:
+    try:
+        return value + timedelta(days=days)
+    except OverflowError:  # there is no day after the last one
+        return None
 
 
 _EXAMPLES = {

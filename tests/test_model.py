@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import date, datetime
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -123,6 +125,10 @@ def test_what_stands_in_place_of_a_key_is_a_key_that_nobody_owns() -> None:
     [
         ((90, 80), 3_080),
         ((0.5,), 2_000.5),
+        ((Decimal("9.90"),), Decimal("2009.90")),
+        ((date(2026, 2, 27), date(2026, 2, 28)), date(2026, 3, 3)),
+        ((datetime(2026, 12, 30, 12),), datetime(2027, 1, 1, 12)),
+        ((date.max,), "x version 2"),
         (({"cap": 100, "open": True},), {"cap": 2_100, "open": True}),
         (([1, "a"],), [2_001, "x version 2"]),
         (("tea", "coffee"), "x version 3"),

@@ -198,7 +198,7 @@ def dependencies(
             worlds.run(((key, REMOVED),))  # which some stores cannot: said at once
         found = _Search(worlds, together).result()
         if fresh_process:
-            refuse_what_is_kept(worlds)
+            refuse_what_is_kept(worlds, _quiet(found, worlds))
         return found
 
 
@@ -364,6 +364,15 @@ class _Search:
         """What it asked about to no end that was seen, and nobody declares."""
         told = {key for action in actions for key in (*action.declared, *(one.keys[0] for one in action.found))} | self._untried().keys()
         return tuple(one for key in self.worlds.keys if key not in told and (one := self._unused(key)).touched)
+
+
+def _quiet(found: Dependencies, worlds: Worlds) -> list[str]:
+    """The keys that were asked about, and made no difference alone."""
+    shown = {one.keys[0] for action in found.actions for one in action.found if len(one.keys) == 1}
+    asked = (
+        frozenset(worlds.keys) if worlds.runner.own_store else frozenset[str]().union(*(one.touched for one in worlds.outcomes.values()))
+    )
+    return [key for key in worlds.keys if key in asked and key not in shown]
 
 
 def _believed(action: Action, act: Act) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ whose texts and lists are empty.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from decimal import Decimal
 from typing import Any, NamedTuple
 
 from fencecheck.measure.dependencies_sent import same
@@ -79,7 +80,7 @@ def _distinct(values: Iterable[Any]) -> list[Any]:
 def _with_numbers(value: Any, changed: Callable[[Any], Any]) -> Any:
     """The value with each number in it changed."""
     kind = type(value)
-    if kind is int or kind is float:
+    if kind in (int, float, Decimal):
         return changed(value)
     return _of_parts(value, lambda part: _with_numbers(part, changed))
 

@@ -164,12 +164,13 @@ def past_its_ports(runner: Runner) -> str:
     return f"{asks}; {runner.own_order}, which may be why" if runner.own_order else asks
 
 
-def in_fresh_process(runner: Runner, module: str = "fencecheck.search.fresh", *more: str) -> History | None:
+def in_fresh_process(runner: Runner, module: str = "fencecheck.search.fresh", *more: str, seed: int | None = None) -> History | None:
     """The empty interleaving as a new interpreter runs it, or None where it cannot load the system.
 
     Args:
         module: what runs there, with the name of the system, the file of its scenario, or `-`, and that of the history to be written.
         more: what it is told besides.
+        seed: its hash seed; None: one that this process was not told to have.
 
     Raises:
         CouldNotRun: it does not run there, or does not end.
@@ -187,8 +188,8 @@ def in_fresh_process(runner: Runner, module: str = "fencecheck.search.fresh", *m
             scenario.write_bytes(codec.encode_interleaving(Interleaving(runner.scenario)))
         out = Path(folder) / "history.jsonl"
         command = [sys.executable, "-m", module, name, str(scenario) if runner.takes_scenario else "-", str(out), *more]
-        seed = "1" if os.environ.get("PYTHONHASHSEED") != "1" else "2"
-        environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+        seed = seed or (1 if os.environ.get("PYTHONHASHSEED") != "1" else 2)
+        environment = {**os.environ, "PYTHONHASHSEED": str(seed), "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
         try:
             done = subprocess.run(command, capture_output=True, timeout=FRESH_TIMEOUT_S, env=environment, check=False)
         except subprocess.TimeoutExpired:

@@ -223,26 +223,6 @@ def test_what_is_left_behind_is_refused() -> None:
         dependencies(Leaks, fresh_process=False)
 
 
-class KeepsTheFirst(AgentSystem):
-    """Looks anew in each episode, and goes by what it found in the first one of its process."""
-
-    scenario = Scenario(owners={"o": ["a", "b"]}, actions=[Action("ship", depends_on=["a"])], values={"a": ["A1", "A2"], "b": ["B1", "B2"]})
-    found: dict[str, str] = {}
-
-    def run(self) -> None:
-        for key in "ab":
-            self.found.setdefault(key, self.kit.read(key).value)
-        self.kit.act("ship", {"to": self.found["a"]})
-
-
-def test_what_is_kept_from_the_first_episode_is_refused() -> None:
-    """In one process each episode is alike, whatever the values are."""
-    with pytest.raises(
-        CouldNotRun, match=r"KeepsTheFirst keeps what it found in its first episode: with another value of a, b, ship goes out"
-    ):
-        dependencies(KeepsTheFirst)
-
-
 def test_a_key_that_is_looked_at_to_no_end_is_told() -> None:
     class Looks(Two):
         def run(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -26,6 +27,16 @@ def scenario_of(listed: list[Any]) -> Scenario:
         pytest.param([], ["x version 1", *TEXTS], 4, id="all made up alike, and so none is"),
         pytest.param([5, 7], [5, 7, 5 + FAR, 5 - FAR, 0, 6, 4], 2, id="numbers far off, zero, and one beside"),
         pytest.param([0.0, 1.0], [0.0, 1.0, 1.0 * FAR, -1.0 * FAR, -1.0], 2, id="numbers with a point"),
+        pytest.param(
+            [Decimal("0.5")],
+            [
+                Decimal("0.5"),
+                *(Decimal(number) + Decimal("0.5") for number in (1000 * 2, 1000 * 3, 1000 * 4, FAR, -FAR)),
+                *(Decimal(0), Decimal("1.5"), Decimal("-0.5")),
+            ],
+            1,
+            id="amounts of money",
+        ),
         pytest.param([True], [True, False], 1, id="of two things the other"),
         pytest.param([True, False], [True, False], 2, id="both things"),
         pytest.param([None, "A"], [None, "A"], 2, id="nothing"),

@@ -12,7 +12,7 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager
 from typing import Any
 
@@ -67,20 +67,21 @@ def run(
                 _keep(store, pieces, work, carry_out(work), told)
         finally:
             close_all()
-        return
-    if executor is not None:
-        _hand_out(store, pieces, executor, _MOST_WAITING * workers, told)
-        return
-    _in_processes(store, pieces, workers, told)
+    elif executor is not None:
+        _by(store, pieces, executor, workers, told)
+    else:
+        _in_processes(store, pieces, workers, told)
+    if any(pieces.missing()):
+        raise AssertionError(f"a piece of work was lost: {next(pieces.missing())}")
 
 
 class _Pieces:
     """The work that is left, in order of cell and number. What comes back goes first."""
 
     def __init__(self, store: Store, episodes: int, workers: int, tries: int, systems: dict[str, Any]) -> None:
-        self._store, self._tries, self._systems = store, tries, systems
-        self._left = [(number, list(store.missing(number, cell.episodes(episodes)))) for number, cell in enumerate(store.plan.cells)]
-        left = sum(stop - start for _, ranges in self._left for start, stop in ranges)
+        self._store, self._episodes, self._tries, self._systems = store, episodes, tries, systems
+        self._left = list(self.missing())
+        left = sum(stop - start for _, start, stop in self._left)
         self._piece = max(1, min(PIECE, left // (workers * _PIECES_EACH)))
         self._back: deque[Work] = deque()
         self._new = self._made()
@@ -94,15 +95,19 @@ class _Pieces:
     def give_back(self, work: Work) -> None:
         self._back.append(work)
 
+    def missing(self) -> Iterator[tuple[int, int, int]]:
+        """What is not stored: the number of a cell, and from where to where its episodes are missing."""
+        for number, cell in enumerate(self._store.plan.cells):
+            for start, stop in self._store.missing(number, cell.episodes(self._episodes)):
+                yield number, start, stop
+
     def _made(self) -> Iterator[Work]:
         plan = self._store.plan
-        for number, ranges in self._left:
+        for number, start, stop in self._left:
             cell = plan.cells[number]
-            for start, stop in ranges:
-                for first in range(start, stop, self._piece):
-                    last = min(first + self._piece, stop)
-                    system = self._systems.get(cell.system)
-                    yield Work(cell, number, plan.seed, plan.level, first, last, PIECE_S, self._tries, system)
+            for first in range(start, stop, self._piece):
+                last = min(first + self._piece, stop)
+                yield Work(cell, number, plan.seed, plan.level, first, last, PIECE_S, self._tries, self._systems.get(cell.system))
 
 
 def _keep(store: Store, pieces: _Pieces, work: Work, rows: list[Row], told: Told | None) -> None:
@@ -121,19 +126,33 @@ _MOST_WAITING = 3
 """Pieces handed out for each worker: one that it does, and more for it to go on with."""
 
 
+def _by(store: Store, pieces: _Pieces, executor: Executor, workers: int, told: Told | None) -> None:
+    """Has somebody else's executor do all pieces."""
+    try:
+        _hand_out(store, pieces, executor, _MOST_WAITING * workers, told)
+    except BrokenExecutor as error:
+        raise CouldNotRun(
+            f"the executor takes no more work ({type(error).__name__}: {error}): what is stored stays, so go on from it with another"
+        ) from error
+
+
 def _hand_out(store: Store, pieces: _Pieces, executor: Executor, most: int, told: Told | None) -> None:
-    """Has an executor do all pieces, a few at a time."""
+    """Has an executor do all pieces, a few at a time.
+
+    Raises:
+        BrokenExecutor: it is good for nothing any more. What it had not done was given back.
+    """
     running: dict[Future[list[Row]], Work] = {}
     lost: dict[tuple[int, int], int] = {}
     try:
         while True:
             while len(running) < most and (work := next(pieces, None)) is not None:
-                running[executor.submit(carry_out, work)] = work
+                running[_submitted(pieces, executor, work)] = work
             if not running:
                 return
             done, _ = wait(running, return_when=FIRST_COMPLETED)
             for future in done:
-                error = future.exception()
+                error = CancelledError("it was cancelled") if future.cancelled() else future.exception()
                 if isinstance(error, FencecheckError | BrokenExecutor) or (error is not None and not isinstance(error, Exception)):
                     raise error
                 work = running.pop(future)
@@ -148,6 +167,14 @@ def _hand_out(store: Store, pieces: _Pieces, executor: Executor, most: int, told
     finally:
         for future in running:
             future.cancel()
+
+
+def _submitted(pieces: _Pieces, executor: Executor, work: Work) -> Future[list[Row]]:
+    try:
+        return executor.submit(carry_out, work)
+    except RuntimeError as error:  # a worker died since the last piece, or the executor was shut down
+        pieces.give_back(work)
+        raise error if isinstance(error, BrokenExecutor) else BrokenExecutor(str(error)) from error
 
 
 def _again(pieces: _Pieces, work: Work, lost: dict[tuple[int, int], int], error: Exception) -> None:

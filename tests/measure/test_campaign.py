@@ -8,9 +8,10 @@ import subprocess
 import sys
 import textwrap
 import time
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -152,6 +153,69 @@ def test_a_worker_process_that_is_killed_loses_nothing(tmp_path: Path, monkeypat
 def test_workers_that_die_again_and_again_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(CouldNotRun, match="a worker process died 3 times and nothing was stored in between"):
         omission(dies(monkeypatch, tmp_path, 50), grid=(0.5,), options=Options(episodes=4, workers=2))
+
+
+class Fails(ThreadPoolExecutor):
+    """Fails at one submission of three, from the third on, in a way of its own."""
+
+    submitted = 0
+
+    def submit(self, *work: Any) -> Future[Any]:  # type: ignore[override]
+        self.submitted += 1
+        return super().submit(*work) if self.submitted % 3 else self.fail()
+
+    def fail(self) -> Future[Any]:
+        raise NotImplementedError
+
+
+class Cancels(Fails):
+    def fail(self) -> Future[Any]:
+        cancelled: Future[Any] = Future()
+        cancelled.cancel()
+        cancelled.set_running_or_notify_cancel()
+        return cancelled
+
+
+class Breaks(Fails):
+    def fail(self) -> Future[Any]:
+        raise BrokenExecutor("a child process terminated abruptly")
+
+
+class IsShutDown(Fails):
+    def fail(self) -> Future[Any]:
+        self.shutdown()
+        return self.submit(int)
+
+
+def test_work_that_an_executor_cancels_is_handed_out_again(tmp_path: Path, whole: list[Row]) -> None:
+    with Cancels(1) as executor:
+        measured(tmp_path / "cancelled", executor=executor)
+    assert rows(tmp_path / "cancelled") == whole
+
+
+@pytest.mark.parametrize(
+    ("kind", "why"),
+    [
+        (Breaks, r"\(BrokenExecutor: a child process terminated abruptly\)"),
+        (IsShutDown, r"\(BrokenExecutor: cannot schedule new futures after shutdown\)"),
+    ],
+)
+def test_an_executor_that_gives_up_is_told_and_what_is_stored_stays(tmp_path: Path, whole: list[Row], kind: type[Fails], why: str) -> None:
+    path = tmp_path / "broken"
+    with pytest.raises(CouldNotRun, match=rf"the executor takes no more work {why}: what is stored stays"), kind(1) as executor:
+        measured(path, executor=executor)
+    measured(path)
+    assert rows(path) == whole
+
+
+def test_a_worker_process_found_dead_when_work_is_handed_out_loses_nothing(
+    tmp_path: Path, whole: list[Row], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The piece that was to go to it is in nobody's hands."""
+    one_after_the_other = iter([Breaks(2), ThreadPoolExecutor(2)])
+    monkeypatch.setattr("fencecheck.measure.campaign._processes", lambda workers: next(one_after_the_other))
+    measured(tmp_path / "broken", workers=2)
+    assert rows(tmp_path / "broken") == whole
 
 
 def test_dask_comes_to_the_same_also_when_a_worker_is_killed(tmp_path: Path, whole: list[Row]) -> None:

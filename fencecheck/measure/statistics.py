@@ -5,7 +5,8 @@ and Hypothesis adapts what it draws to what it has seen, so a binomial bound ove
 
 Intervals are those of Clopper and Pearson ("The use of confidence or fiducial limits illustrated in the case of the binomial", Biometrika 26,
 1934), never too narrow. Where a count is zero, or all, the bound is the one-sided one of the same confidence, as in
-"0 of 30: at most 9.5%" (Hanley and Lippman-Hand, "If nothing goes wrong, is everything all right?", JAMA 249, 1983).
+"0 of 30: at most 9.5%" (Hanley and Lippman-Hand, "If nothing goes wrong, is everything all right?", JAMA 249, 1983). It is the count that
+chooses, so of all the intervals at 95% that anyone will see at least 92.5% hold the true rate: an error of 5% on one side, and of 2.5% on the other.
 """
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ class Rate:
         """The exact interval, from 0 to 1; one-sided where the count is zero or all.
 
         Args:
-            confidence: with which it holds the true rate, at least.
+            confidence: with which it holds the true rate, C; over all counts that may come out, 1 - 2 (1 - C) at least, since it is the count
+                that chooses between one side and two.
             among: how many such intervals are to hold together with that confidence: each is widened, after Bonferroni.
 
         Raises:

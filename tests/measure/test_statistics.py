@@ -51,6 +51,26 @@ def test_an_interval_by_a_second_road(episodes: int, confidence: float) -> None:
         assert 1 - at_least(count + 1, high) == pytest.approx((1 - confidence) / 2, abs=1e-9)
 
 
+@pytest.mark.parametrize(("confidence", "least"), [(0.95, 0.925), (0.975, 0.95), (0.999, 0.998)])
+@pytest.mark.parametrize("episodes", [1, 5, 6, 10, 30, 50])
+def test_how_often_an_interval_holds_the_true_rate(episodes: int, confidence: float, least: float) -> None:
+    """Over all counts, term by term, at rates everywhere and on both sides of each end, where it is least."""
+    ends = [rate(count, episodes).interval(confidence) for count in range(episodes + 1)]
+    close = [end + beside for pair in ends for end in pair for beside in (-1e-9, 1e-9)]
+    rates = [p for p in (*(number / 500 for number in range(1, 500)), *close) if 0 < p < 1]
+    held = [
+        sum(
+            math.comb(episodes, count) * p**count * (1 - p) ** (episodes - count)
+            for count, (low, high) in enumerate(ends)
+            if low <= p <= high
+        )
+        for p in rates
+    ]
+    assert least < min(held) < confidence + 0.02
+    if episodes >= 10:
+        assert min(held) < confidence, "the choice costs something, as is said"
+
+
 def test_intervals_that_hold_together_are_wider() -> None:
     one, both = rate(3, 30).interval(), rate(3, 30).interval(among=2)
     assert both[0] < one[0] < one[1] < both[1]

@@ -89,7 +89,7 @@ class Plan(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
         seed: where all streams begin.
         level: the promise by which an act is unsafe.
         cells: what is compared.
-        sources: system to a digest of its source file, so that results of two versions are not mixed.
+        sources: system to a digest of its source files, so that results of two versions are not mixed.
     """
 
     name: str

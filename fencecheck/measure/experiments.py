@@ -5,8 +5,6 @@ Each function makes a plan of cells, has it run and tells what it came to. Syste
 
 from __future__ import annotations
 
-import hashlib
-import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
@@ -29,6 +27,7 @@ from fencecheck.model import Scenario
 from fencecheck.run.adapter import name_of
 from fencecheck.run.loading import load, reference
 from fencecheck.run.simulate import Runner, SystemLike
+from fencecheck.run.sources import digest_of
 
 GRID = tuple(number / 10 for number in range(11))
 TRUE = 4
@@ -312,9 +311,8 @@ class _Taken:
             if self._options.workers > 1 or self._options.executor is not None:
                 raise BadInput(f"another process cannot load {name}: define it at the top of a module, or use one worker")
             self._here[loads] = loaded
-        file = getattr(sys.modules.get(getattr(loaded, "__module__", "")), "__file__", None)
-        if ":" in loads and file is not None:
-            self._sources[name] = hashlib.sha256(Path(file).read_bytes()).hexdigest()[:16]
+        if ":" in loads:
+            self._sources[name] = digest_of(loaded)
         return name, loads, loaded
 
     def measured(self, name: str, cells: list[Cell], about: Iterable[str], axis: str, forms: Iterable[float | None] = ()) -> Result:

@@ -137,7 +137,7 @@ def _differs(held: Plan, asked: Plan) -> str:
             return f"{field} {one}, not {two}"
     if held.sources != asked.sources:
         changed = next((name for name in {**held.sources, **asked.sources} if held.sources.get(name) != asked.sources.get(name)), "")
-        return f"of another version of {changed}'s source file"
+        return f"of another version of {changed}'s source files"
     return (
         f"of other systems, worlds or distributions: {len(held.cells)} cells, not the {len(asked.cells)} of this one"
         if len(held.cells) != len(asked.cells)

@@ -9,7 +9,6 @@ other kinds.
 from __future__ import annotations
 
 import hashlib
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -25,6 +24,7 @@ from fencecheck.interleaving import Event, Interleaving
 from fencecheck.model import Record, Scenario
 from fencecheck.run.loading import reference
 from fencecheck.run.simulate import Runner, SystemLike
+from fencecheck.run.sources import digest_of
 from fencecheck.search.budget import Budget
 from fencecheck.search.storing import added, claimed, opened, version
 
@@ -209,12 +209,10 @@ def _about(runner: Runner) -> dict[str, str]:
     """What episodes follow from besides what landed."""
     from fencecheck import codec
 
-    file = getattr(sys.modules.get(getattr(runner.system, "__module__", "")), "__file__", None)
-    source = Path(file).read_bytes() if file is not None and Path(file).is_file() else b""
     world = codec.encode_interleaving(Interleaving(runner.scenario))
     return {
         "system": reference(runner.system) or runner.name,
         "fencecheck": version(),
-        "version of its source file": hashlib.sha256(source).hexdigest(),
+        "version of its source files": digest_of(runner.system),
         "scenario": hashlib.sha256(world if isinstance(world, bytes) else str(world).encode()).hexdigest(),
     }

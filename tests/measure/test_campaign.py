@@ -283,13 +283,24 @@ class TestStore:
         with pytest.raises(BadInput, match=r"holds another campaign \(in which planfence p=0 draws otherwise: 1 of"):
             omission("planfence", grid=GRID, options=Options(episodes=5, store=path))
 
+    def test_another_version_of_what_the_system_imports_is_refused(self, tmp_path: Path) -> None:
+        base = tmp_path / "base_of_mine.py"
+        base.write_text("from fencecheck.systems.planfence import PlanFenceSystem as Base\n")
+        source = tmp_path / "mine_of_base.py"
+        source.write_text("from base_of_mine import Base\n\n\nclass Mine(Base):\n    pass\n")
+        options = Options(episodes=2, store=tmp_path / "it")
+        omission(f"{source}:Mine", options=options)
+        base.write_text(base.read_text() + "\n")
+        with pytest.raises(BadInput, match=r"of another version of .*mine_of_base.py:Mine's source files"):
+            omission(f"{source}:Mine", options=options)
+
     def test_another_version_of_the_system_is_refused(self, tmp_path: Path) -> None:
         source = tmp_path / "mine.py"
         source.write_text("from fencecheck.systems.planfence import PlanFenceSystem\n\n\nclass Mine(PlanFenceSystem):\n    pass\n")
         options = Options(episodes=2, store=tmp_path / "it")
         omission(f"{source}:Mine", options=options)
         source.write_text(source.read_text() + "\n")
-        with pytest.raises(BadInput, match=r"of another version of .*mine.py:Mine's source file"):
+        with pytest.raises(BadInput, match=r"of another version of .*mine.py:Mine's source files"):
             omission(f"{source}:Mine", options=options)
 
     @pytest.mark.parametrize("content", [b"not a database, but long enough to be looked at" * 40, b"SQLite format 3\0" + b"\0" * 4080])

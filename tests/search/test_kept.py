@@ -163,7 +163,7 @@ class TestRefused:
         source.write_text(SLOW)
         check(load(f"{source}:Slow"), max_events=0, fresh_process=False, store=tmp_path / "it")
         source.write_text(SLOW + "\n")
-        with pytest.raises(BadInput, match="it holds episodes of another version of its source file"):
+        with pytest.raises(BadInput, match="it holds episodes of another version of its source files"):
             check(load(f"{source}:Slow"), max_events=0, fresh_process=False, store=tmp_path / "it")
 
     def test_a_store_of_a_campaign(self, tmp_path: Path) -> None:
